@@ -141,7 +141,7 @@ def listed_items(setting: List, trials: int) -> ListTally:
         codes = question.oracle.randomize(np.repeat(np.arange(len(people)), people), rng)
         found = study.estimate(trusted=released, local=Reports(codes, question.digest, seeded=True), random_state=rng)
         tally.differ += found.divergence is not None and found.divergence.differ
-        items = np.array(found.texts, np.int64)
+        items = np.array(found.items, np.int64)
         truth = ((trusted + local) / (n_trusted + n_local))[items]
         stated, plain = found.stated_intervals(), found.blend.law().intervals(0.95)
         for b in range(len(BANDS) - 1):

@@ -175,9 +175,9 @@ BUGS = (
     ),
     Bug(
         "interference: items that reports led to have exact counts",
-        "of_trusted = trusted_shares(counts, n_trusted, released.rule, study.form.counted, listed)",
+        "of_trusted = trusted_shares(counts, n_trusted, released.rule, listed)",
         "of_trusted = trusted_shares(np.array([float(trusted.counts.get(i, 0)) for i in items]), n_trusted, "
-        "released.rule, study.form.counted, listed)",
+        "released.rule, listed)",
         INTERFERENCE,
     ),
     # Noise whose scale is chosen from data
@@ -326,7 +326,7 @@ BUGS = (
     ),
     Bug(
         "ledger: K-means adds noise without paying",
-        "self.ledger.spend(event, promised=None if is_again(self.ledger, event) else promised)",
+        "self.ledger.spend(event, promised=None if is_again(self.ledger, event) else self.study.privacy)",
         "pass",
         ("kmeans/protocol/**", *KMEANS),
     ),

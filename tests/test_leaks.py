@@ -44,7 +44,6 @@ WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
 SECRETS = ("HIV", "31337")
 STUDY = hdp.MeanStudy("income", bounds=(0, 100_000), epsilon=1)
 OPEN = hdp.HeavyHitterStudy("illness", epsilon=1, delta=1e-6)
-SEVERAL = hdp.HeavyHitterStudy("illnesses", epsilon=1, delta=1e-6, max_records=3, records="all")
 ILLNESS = hdp.FrequencyStudy("illness", categories=["flu", "none"], epsilon=1)
 NUMBERS = hdp.FrequencyStudy("number", categories=[1, 2], epsilon=1)
 SHAPE = hdp.DistributionStudy("income", bounds=(0, 100_000), epsilon=1)
@@ -129,8 +128,6 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "estimate trusted items": lambda x: ILLNESS.estimate(trusted=x, local=[0, 1, 1]),
     "estimate frequency reports": lambda x: ILLNESS.estimate(trusted=["flu", "none"], local=x),
     "open items": OPEN.summarize_trusted,
-    "open lists": SEVERAL.summarize_trusted,
-    "drawn items": OPEN.draw,
     "discovery reports": OPEN.discovery.summarize,
     "hashing": LocalHashing(epsilon=1).sample,
     "hashed reports": LocalHashing(epsilon=1).tally,

@@ -94,7 +94,7 @@ def is_readable(value: object) -> bool:
 
 
 def shown(value: str) -> str:
-    """A text that may be older than these checks, as it is shown."""
+    """Replace what would act on a terminal or a page instead of being shown."""
     return _ACTS.sub("\N{REPLACEMENT CHARACTER}", value)
 
 

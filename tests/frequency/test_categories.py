@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.frequency.categories import MOST_CATEGORIES, OTHER, Categories, PlacedItems, is_shown
-from hybriddp.frequency.records import RecordForm
+from hybriddp.frequency.records import shown_item
 
 TEXTS = Categories.of(["a", "b", "c"], other=False)
 NUMBERS = Categories.of([10, -3, 7], other=False)
@@ -221,7 +221,7 @@ def test_items_that_look_like_others_are_not_shown(character: str) -> None:
     assert is_shown("apple")
     for item in (f"app{character}le", f"apple{character}", f"{character}apple", character):
         assert not is_shown(item)
-        assert RecordForm().text(item) == OTHER
+        assert shown_item(item) == OTHER
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ QUESTION = DiscoveryQuestion("words", epsilon=2, channel=SMALL)
 # The rule
 
 
-def _rule(epsilon: float, delta: float = 1e-6, m: int = 1) -> ThresholdRule:
-    return ThresholdRule.of(Privacy(epsilon=epsilon, delta=delta), m)
+def _rule(epsilon: float, delta: float = 1e-6) -> ThresholdRule:
+    return ThresholdRule.of(Privacy(epsilon=epsilon, delta=delta))
 
 
 @pytest.mark.parametrize(("epsilon", "factor"), [(1, 1.74), (2, 2.03), (4, 3.36)])
@@ -41,12 +41,6 @@ def test_without_a_group_the_other_one_finds() -> None:
     assert DiscoveryRule.of(_rule(1), n_trusted=0, n_local=100).pays
     assert not DiscoveryRule.of(_rule(1), n_trusted=100, n_local=0).pays
     assert not DiscoveryRule.of(_rule(1), n_trusted=0, n_local=0).pays
-
-
-def test_places_for_records_make_reports_weaker() -> None:
-    one, three = (DiscoveryRule.of(_rule(2, m=m), n_trusted=1000, n_local=10**6, places=m) for m in (1, 3))
-    assert three.local_share == pytest.approx(3 * one.local_share)
-    assert three.trusted_share > 3 * one.trusted_share
 
 
 # Devices

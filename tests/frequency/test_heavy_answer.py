@@ -41,20 +41,14 @@ def test_the_answer_is_the_blend_of_list_and_reports() -> None:
 
 
 def test_others_have_what_is_left() -> None:
-    group = trusted_shares([30, 20], 100, RULE, 1, np.array([True, False]))
+    group = trusted_shares([30, 20], 100, RULE, np.array([True, False]))
     noise = RULE.variance / 100**2
     np.testing.assert_allclose(group.shares, [0.3, 0.2, 0.5])
     np.testing.assert_allclose(group.noise, [noise, noise, 2 * noise])
     assert group.listing is not None
     assert group.listing.listed.tolist() == [True, False, False]
     assert (group.listing.threshold, group.listing.scale) == (RULE.threshold, RULE.scale)
-    assert trusted_shares([], 100, RULE, 1, np.zeros(0, np.bool_)).shares.tolist() == [1.0]
-
-
-def test_places_for_records_share_a_user() -> None:
-    group = trusted_shares([30, 20], 100, RULE, 5, np.ones(2, np.bool_))
-    np.testing.assert_allclose(group.shares, [0.06, 0.04, 0.9])
-    np.testing.assert_allclose(np.asarray(group.noise)[:2], RULE.variance / 500**2)
+    assert trusted_shares([], 100, RULE, np.zeros(0, np.bool_)).shares.tolist() == [1.0]
 
 
 def test_reports_that_are_refused_after_the_list_do_not_take_it_back() -> None:
@@ -81,60 +75,6 @@ def test_a_dictionary_is_the_study_of_its_categories() -> None:
     assert "public dictionary of 3" in found.explain()
     summary = study.dictionary.summarize_trusted(words[::10])
     assert study.estimate(trusted=summary, local=reports, random_state=2).items == found.items
-
-
-# Several records
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("records", ["sample", "all"])
-def test_both_groups_estimate_the_same_shares_of_several_records(records: str) -> None:
-    """Users have one, two or four of four words; the means of 4 studies are the shares of all, and not 0.8 of them.
-
-    The limit is for who is in a group, which all studies share, and for one study's drawn records.
-    """
-    rng = np.random.default_rng(5)
-    words = np.array(["a", "b", "c", "d"])
-    study = HeavyHitterStudy("words", epsilon=4, delta=1e-6, max_records=2, records=records)
-    users = [words[: rng.choice([1, 2, 4])].tolist() for _ in range(12_000)]
-    size = np.array([len(user) for user in users])
-    weight = 1 / size if records == "sample" else np.minimum(1, 2 / size)
-    expected = np.array([np.mean(weight * [word in user for user in users]) for word in words.tolist()])
-    trusted_sums, local_sums = np.zeros(4), np.zeros(4)
-    trials = 4
-    for seed in range(trials):
-        released = study.release(study.summarize_trusted(users[:4000], random_state=seed), random_state=seed)
-        question = study.question(released)
-        reports = question.randomize(study.draw(users[4000:], random_state=seed), random_state=seed)
-        found = study.estimate(trusted=released, local=reports).to_dict(full=True)
-        order = [found["items"].index(word) for word in words.tolist()]
-        trusted_sums += np.array(found["curator"]["trusted_shares"])[order]
-        local_sums += np.array(found["curator"]["local_shares"])[order]
-    factor = 2 if records == "all" else 1
-    sampling = factor * math.sqrt(0.25 / 4000)
-    for sums in (trusted_sums, local_sums):
-        assert np.abs(sums / trials - expected).max() < z_limit(8) * sampling
-        assert np.abs(sums / trials - 0.8 * expected)[0] > z_limit(8) * sampling
-
-
-@pytest.mark.statistical
-def test_errors_where_all_records_count_are_those_that_are_stated() -> None:
-    """A device draws one of four places, which adds more to the error than the noise. 20 % off would be noticed."""
-    rng = np.random.default_rng(6)
-    study = HeavyHitterStudy("words", epsilon=8, delta=1e-6, max_records=4, records="all")
-    words, errors = list("abcd"), []
-    for seed in range(400):
-        held = rng.random((500, 4)) < [0.9, 0.6, 0.4, 0.2]
-        users = [[word for word, has in zip(words, row, strict=True) if has] for row in held.tolist()]
-        released = study.release(users[:200], random_state=seed)
-        reports = study.question(released).randomize(study.draw(users[200:], random_state=seed), random_state=seed)
-        found = study.estimate(trusted=released, local=reports)
-        true = {word: held[:, i].mean() for i, word in enumerate(words)}
-        errors += [(row.share - true[str(row.item)]) / row.standard_error for row in found.rows()]
-    squares = np.square(errors)
-    deviation = squares.std() / math.sqrt(len(squares))
-    assert abs(squares.mean() - 1) < z_limit() * deviation
-    assert abs(squares.mean() - 0.64) > z_limit() * deviation
 
 
 # Discovery

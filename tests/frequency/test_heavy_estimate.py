@@ -13,12 +13,8 @@ ITEMS = np.random.default_rng(3).choice(["sun", "moon", "star"], 9000, p=[0.6, 0
 
 def _found(**given: object) -> HeavyHitters:
     study = HeavyHitterStudy("sky", **{"epsilon": 2, "delta": 1e-6, **given})
-    users = ITEMS
-    if given.get("levels") == 2:
-        users = [("query", item) if item != "sun" else ("other query", item) for item in ITEMS]
-    released = study.release(study.summarize_trusted(users[:2000], random_state=1), random_state=1)
-    question = study.question(released)
-    reports = question.randomize(study.draw(users[2000:], random_state=4), random_state=2)
+    released = study.release(ITEMS[:2000], random_state=1)
+    reports = study.question(released).randomize(ITEMS[2000:], random_state=2)
     return study.estimate(trusted=released, local=reports)
 
 
@@ -66,31 +62,6 @@ def test_a_distribution_is_the_projection_of_all_shares() -> None:
     np.testing.assert_allclose(list(distribution.values()), project_to_simplex(FOUND.blend.shares))
 
 
-def test_shares_of_all_records_are_of_users() -> None:
-    study = HeavyHitterStudy("sky", epsilon=8, delta=1e-6, max_records=2, records="all")
-    users = [["sun", "moon"], ["sun"]] * 3000
-    released = study.release(users[:2000], random_state=1)
-    reports = study.question(released).randomize(study.draw(users[2000:], random_state=1), random_state=2)
-    found = study.estimate(trusted=released, local=reports)
-    np.testing.assert_allclose(found.shares, [1, 0.5], atol=0.05)
-    assert found.intervals().upper.max() <= 1
-    assert "fraction of users who have an item" in found.explain()
-    with pytest.raises(ParameterError, match="^records must be"):
-        found.distribution()
-
-
-def test_pairs_add_up_to_queries() -> None:
-    found = _found(levels=2)
-    assert found.items[0] == ("other query", "sun")
-    by_query = found.by_first()
-    assert list(by_query) == ["other query", "query"]
-    assert by_query["query"] == pytest.approx(found.unbiased[1] + found.unbiased[2])
-    assert "query | moon" in str(found)
-    assert found.to_dict()["items"][0] == ["other query", "sun"]
-    with pytest.raises(ParameterError, match="^levels must be 2"):
-        FOUND.by_first()
-
-
 def test_it_explains_itself() -> None:
     told = FOUND.explain()
     for words in (
@@ -111,8 +82,6 @@ def test_it_explains_itself() -> None:
     )
     assert "[95 % intervals of the noise only]" in str(alone)
     assert "about the shares among these trusted users and contain the noise only" in alone.explain()
-    sampled = _found(max_records=3)
-    assert "one was drawn" in sampled.explain()
 
 
 def test_reports_that_nothing_ties_are_named() -> None:

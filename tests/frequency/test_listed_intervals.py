@@ -152,14 +152,3 @@ def test_intervals_are_nested_by_level() -> None:
     ends = [played.blend.intervals(level).lower for level in (0.5, 0.9, 0.99, 0.9999)]
     assert all(np.all(wide <= narrow + 1e-9) for narrow, wide in pairwise(ends))
     assert np.all(ends[-1] >= 0)
-
-
-def test_places_for_records_share_a_user() -> None:
-    """Shares of three places per user are a third, and so are their ends."""
-    counts = np.array([16.0, 30.0, 500.0])
-    ends = []
-    for places in (1, 3):
-        listing = Listing(15, 1.0, np.array([True, True, False]), places)
-        alone = GroupShares(1000, counts / 1000 / places, 2 / (1000 * places) ** 2, laplace=True, listing=listing)
-        ends.append(places * blend(alone.of_places(places, drawn=False), None).intervals(0.95).lower[:2])
-    np.testing.assert_allclose(ends[0], ends[1], atol=0.0006)  # half a user is a third of one, too

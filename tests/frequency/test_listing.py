@@ -97,4 +97,4 @@ def test_frequent_items_are_as_without_a_threshold() -> None:
 def test_categories_are_reordered() -> None:
     again = LISTING.reordered(np.array([1, 0]))
     assert again.listed.tolist() == [False, True]
-    assert (again.threshold, again.scale, again.places) == (THRESHOLD, SCALE, 1)
+    assert (again.threshold, again.scale) == (THRESHOLD, SCALE)

@@ -144,15 +144,6 @@ def test_text_and_ledger_are_inverses(name: str) -> None:
     assert again.spent("trusted") == ledger.spent("trusted")
 
 
-def test_a_file_from_before_there_were_accountants_is_read() -> None:
-    old = {"what": "a", "who": "trusted", "study": "d", "epsilon": "0.5", "delta": "0", "when": "2026-01-01"}
-    text = json.dumps({"version": 1, "budget": {"epsilon": "1", "delta": "0"}, "events": [old]})
-    ledger = Ledger.from_json(text)
-    assert ledger.accountant.name == "basic"
-    assert ledger.events[0].mechanism is None
-    assert ledger.spent("trusted").epsilon == Fraction("0.5")
-
-
 def test_nothing_is_written_of_what_costs_too_much(tmp_path: Path) -> None:
     path = tmp_path / "people.ledger"
     ledger = Ledger.create(path, Privacy(epsilon=1, delta="1e-6"), accountant="zcdp")

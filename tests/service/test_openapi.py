@@ -132,7 +132,7 @@ def an_operator_s_work(target: Target) -> Iterator[tuple[str, httpx.Response]]:
     http, at, admin = target.server.http, f"/studies/{target.id}", target.server.admin
     for action in ("release", "open", "list", "close", "release", "release", "withdraw"):
         yield f"POST /studies/{{study_id}}/{action}", target.move(action)
-    for page in ("result", "result.html", "result.csv", "result.png", "report.html"):
+    for page in ("result", "result.html", "result.csv", "result.svg", "report.html"):
         yield f"GET /studies/{{study_id}}/{page}", http.get(f"{at}/{page}", headers=admin)
         yield f"GET /studies/{{study_id}}/{page}", http.get(f"/studies/nothing/{page}", headers=admin)
     for _ in range(2):

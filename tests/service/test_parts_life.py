@@ -214,7 +214,7 @@ def test_a_part_that_is_too_small_is_left_out_and_says_so(kept_server: Running) 
     assert table[0] == "name,value,lower_95,upper_95,n_trusted,n_local"
     assert [row.split(",")[0] for row in table[1:]] == ["DE", "FR", "other"]
     assert table[2] == "FR,,,,1,9"
-    assert kept_server.http.get(f"/studies/{of.id}/result.png").content.startswith(b"\x89PNG")
+    assert kept_server.http.get(f"/studies/{of.id}/result.svg").text.startswith("<svg xmlns=")
     page = kept_server.http.get(f"/studies/{of.id}/result.html").text
     assert page.count("no answer: too few") == 2
     assert kept_server.http.get(f"/studies/{of.id}/report.html", headers=kept_server.admin).status_code == 200

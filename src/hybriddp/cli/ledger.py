@@ -81,9 +81,6 @@ def verify(
     found = check_ledger(path, contains=contains)
     Ledger.open(path)  # refuses events that cost more than the budget
     say(f"{path}: {found.events:,} event{'s' * (found.events != 1)}, every line in its place, within the budget.")
-    if found.old:
-        say("It is from before ledgers had checksums; the next event adds them.")
-        return
     say(f"Checksum: {found.checksum}")
     say("Kept elsewhere, it shows later whether lines were cut off: --contains CHECKSUM.")
 

@@ -19,7 +19,7 @@ from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.frequency import FrequencyStudy
 from hybriddp.frequency.categories import MISSING, OUTSIDE
 from hybriddp.frequency.discovery import DiscoveryQuestion
-from hybriddp.frequency.records import RecordForm
+from hybriddp.frequency.records import items_of
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.explain import HEADING
 from hybriddp.tables import CsvFormat
@@ -167,9 +167,9 @@ def _reports(study: Study, column: Any, seed: int | None) -> _Sent:  # noqa: ANN
         return _Sent(codes, finite, f"{len(x) - len(codes):,} missing, NaN or infinite values")
     if isinstance(study, DiscoveryQuestion):
         there = column.is_not_null().to_numpy()
-        drawn = RecordForm().draw(column.to_list())
-        codes = study.randomize(drawn.items, random_state=seed).codes
-        return _Sent(codes, there, f"{drawn.missing:,} missing items")
+        read = items_of(column.to_list())
+        codes = study.randomize(read.items, random_state=seed).codes
+        return _Sent(codes, there, f"{read.missing:,} missing items")
     found = study.domain.find(column.to_list())
     missing, outside = (int(np.count_nonzero(found == which)) for which in (MISSING, OUTSIDE))
     if study.other:

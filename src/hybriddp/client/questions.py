@@ -210,14 +210,14 @@ class ItemQuestion(StudyQuestion):
         """The integer of an item, and the item; other, if no study could show it or it is too long to be kept."""
         if not isinstance(value, str):
             raise DataError("The item must be one text.")
-        item = kept_item(value, self.study.form)
+        item = kept_item(value)
         return TrustedValue(integer_of(item), item)
 
     def received(self, sent: float | str) -> int:
         """The integer of an item."""
         if not isinstance(sent, str):
             raise ProtocolError("The value must be a text.")
-        return integer_of(kept_item(sent, self.study.form))
+        return integer_of(kept_item(sent))
 
 
 KINDS = (
@@ -263,9 +263,9 @@ def _asks_for_number(study: MeanStudy | DistributionStudy) -> str:
 
 
 def _single_items(study: HeavyHitterStudy) -> HeavyHitterStudy:
-    """A study of heavy hitters that servers take: by way of a list, one text for each person."""
-    if study.domain is not None or study.form.levels != 1 or study.form.max_records != 1:
-        raise ProtocolError("People can take part in studies of heavy hitters with one text each, by way of a list.")
+    """A study of heavy hitters that servers take: by way of a list."""
+    if study.domain is not None:
+        raise ProtocolError("People can take part in studies of heavy hitters by way of a list only.")
     return study
 
 

@@ -13,7 +13,6 @@ from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, 
 from hybriddp.frequency.blend import Blend
 from hybriddp.frequency.estimate import Frequencies
 from hybriddp.frequency.heavy_estimate import HeavyHitters
-from hybriddp.frequency.heavy_explain import name_of
 from hybriddp.frequency.law import GroupShares, quantile
 from hybriddp.frequency.selection import largest, level_words, selected_level
 
@@ -68,14 +67,14 @@ def draw_items(found: HeavyHitters, *, path: Path | None = None) -> "Figure":
     """The most frequent items as bars with intervals."""
     n = min(len(found), _MOST_BARS)
     order, f = np.arange(n), np.clip(found.blend.shares, 0.0, 1.0)
-    level, factor = selected_level(n, len(found)), found.study.form.counted
+    level = selected_level(n, len(found))
     ends = found.stated_intervals(level)
     bars = Bars(
-        [short(name_of(item)) for item in found.items[:n]],
+        [short(item) for item in found.items[:n]],
         100 * found.shares[:n],
         100 * ends.lower[:n],
         100 * ends.upper[:n],
-        _both_groups(found.blend, f, order, level, factor),
+        _both_groups(found.blend, f, order, level),
         f"{found.study.name}, ε = {found.privacy.epsilon}, δ = {found.privacy.delta}",
         level,
         len(found) - n,
@@ -103,22 +102,20 @@ def bars_of(found: Frequencies) -> Bars:
     )
 
 
-def _both_groups(blend: Blend, f: FloatArray, order: IntArray, level: float, factor: int = 1) -> list[GroupMarks]:
+def _both_groups(blend: Blend, f: FloatArray, order: IntArray, level: float) -> list[GroupMarks]:
     """Both groups, or none: a single one is the answer already."""
     if blend.trusted is None or blend.local is None:
         return []
     named = (("trusted group", TRUSTED, blend.trusted), ("local group", LOCAL, blend.local))
-    return [_group_marks(name, color, group, f, order, level, factor) for name, color, group in named]
+    return [_group_marks(name, color, group, f, order, level) for name, color, group in named]
 
 
-def _group_marks(
-    name: str, color: str, group: GroupShares, f: FloatArray, order: IntArray, level: float, factor: int
-) -> GroupMarks:
+def _group_marks(name: str, color: str, group: GroupShares, f: FloatArray, order: IntArray, level: float) -> GroupMarks:
     """The shares of one group alone, which may be negative, and how far they may be off if these are the shares."""
     variance = group.variance(f)
     laplace = np.full_like(f, 1.0) * group.noise / variance if group.laplace else np.zeros_like(f)
     half = quantile(level, np.clip(laplace, 0.0, 1.0)) * np.sqrt(variance)
-    x, h = 100 * factor * group.shares[order], 100 * factor * half[order]
+    x, h = 100 * group.shares[order], 100 * half[order]
     return GroupMarks(name, color, x, x - h, x + h)
 
 

@@ -154,13 +154,12 @@ def blend(
     if trusted is None or local is None:
         weight = np.full(len(present[0].shares), 0.0 if trusted is None else 1.0)
         return Blend(trusted, local, weight, None, n)
-    cap = np.minimum(trusted.cap, local.cap)
-    f = np.clip(local.shares, 0.0, cap)
+    f = np.clip(local.shares, 0.0, 1.0)
     w = np.zeros_like(f)
     for _ in range(_ITERATIONS):
         v_t, v_l = trusted.variance(f), local.variance(f)
         w = v_l / (v_t + v_l)
-        f = np.clip(_mix(w, trusted, local), 0.0, cap)
+        f = np.clip(_mix(w, trusted, local), 0.0, 1.0)
     divergence = compare_groups(trusted, local, f)
     if yields:
         limit = quantile(1 - _FAMILY / len(f), divergence.laplace_fraction)

@@ -37,9 +37,11 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.frequency.blend import project_to_simplex
 from hybriddp.frequency.categories import OTHER
 from hybriddp.frequency.open_release import require_delta
-from hybriddp.frequency.records import Record
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import simulation_generator
+
+Record = str | tuple[str, str]
+"""A query, or a query and its URL."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

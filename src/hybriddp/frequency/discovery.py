@@ -48,13 +48,13 @@ class DiscoveryRule:
     """$f_L$; infinite without a local group."""
 
     @classmethod
-    def of(cls, rule: ThresholdRule, *, n_trusted: int, n_local: int, places: int = 1) -> "DiscoveryRule":
-        """For groups of these sizes; local users report one of so many ``places`` for records."""
-        m, privacy = rule.max_records, rule.privacy
-        reach = 1 + 2 * m / float(privacy.epsilon) * math.log(m / (2 * float(privacy.delta)))
+    def of(cls, rule: ThresholdRule, *, n_trusted: int, n_local: int) -> "DiscoveryRule":
+        """For groups of these sizes."""
+        privacy = rule.privacy
+        reach = 1 + 2 / float(privacy.epsilon) * math.log(1 / (2 * float(privacy.delta)))
         factor = math.exp(float(privacy.epsilon))
         variance = 4 * factor / (factor - 1) ** 2
-        local = places * math.sqrt(2 * CODE_BITS * math.log(2) * variance / n_local) if n_local else math.inf
+        local = math.sqrt(2 * CODE_BITS * math.log(2) * variance / n_local) if n_local else math.inf
         return cls(reach / n_trusted if n_trusted else math.inf, local)
 
     @property

@@ -3,9 +3,6 @@ r"""The three ways to the shares of frequent items: a public dictionary, the tru
 Whichever it is, one private share of every item comes from each group, and one of all others together; `blend` combines
 them at pooled shares. The trusted group's share of the others is what is left of 1: its noise is that of all counts.
 
-Where all of a user's $m$ records count, shares are first taken among $m$ places per user, most of which may be empty,
-and multiplied by $m$ in the end. `GroupShares.of_places` says what this does to variances.
-
 **Which candidates of local discovery are shown.** A candidate is one of $2^{48}$ strings, so it must be told from noise
 at that many chances: it is shown if $n_L\mathrm{KL}(r \| q) + y^+\epsilon/2 > 48\ln 2$, with $r = q + S(p - q)$ the
 fraction of reports that its score $S$ stands for, and $y^+$ its noisy count among trusted users, if that is positive.
@@ -36,6 +33,7 @@ from hybriddp.frequency.law import GroupShares
 from hybriddp.frequency.listing import Listing
 from hybriddp.frequency.open_release import PrivateItems, ThresholdRule, release_items
 from hybriddp.frequency.prefix_search import local_shares, search_prefixes
+from hybriddp.frequency.records import items_of
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.estimate import Statement
 from hybriddp.privacy import NEIGHBORS
@@ -61,7 +59,7 @@ def answer_dictionary(
 ) -> HeavyHitters:
     """The shares of a public dictionary: those of a known domain."""
     if trusted is not None and not isinstance(trusted, TrustedCounts):
-        trusted = study.form.draw(trusted, random_state).items
+        trusted = items_of(trusted).items
     found = study.dictionary.estimate(
         trusted=trusted,
         local=local,  # type: ignore[arg-type]
@@ -86,7 +84,7 @@ def answer_list(
     """The shares of the trusted group's list, which has been paid for."""
     seeded = random_state is not None or released.seeded
     listed = np.ones(len(released), np.bool_)
-    trusted = trusted_shares(released.counts, released.n_users, released.rule, study.form.counted, listed)
+    trusted = trusted_shares(released.counts, released.n_users, released.rule, listed)
     reports, question = None, study.question(released) if released.items else None
     if local is not None and question is not None:
         reports = local if isinstance(local, LocalCounts) else question.summarize_local(local)  # type: ignore[arg-type]
@@ -98,7 +96,7 @@ def answer_list(
         _require_single(single_group or question is None, "local")
         statement = _statement(study, released, seeded=seeded)
         return HeavyHitters.of(study, released.items, blend(trusted, None), statement, "list")
-    shares = question.oracle.group_shares(reports.array(), reports.count).of_places(study.form.counted, drawn=True)
+    shares = question.oracle.group_shares(reports.array(), reports.count)
     statement = _statement(study, released, seeded=seeded or reports.seeded)
     blended = blend(trusted, shares)
     return HeavyHitters.of(
@@ -157,11 +155,10 @@ def answer_discovery(
     items, counts = tuple(items[i] for i in shown.tolist()), counts[shown]
     has_code = question.alphabet.encode(items) != NO_STRING
     of_local = _with_others(local_shares(tallies, question.codes(list(items)), channel, has_code))
-    of_local = of_local.of_places(study.form.counted, drawn=True)
     of_trusted = None
     if released is not None:
         listed = np.array([item not in scores for item in items], np.bool_)
-        of_trusted = trusted_shares(counts, n_trusted, released.rule, study.form.counted, listed)
+        of_trusted = trusted_shares(counts, n_trusted, released.rule, listed)
     statement = _statement(study, released, seeded=random_state is not None or reports.seeded)
     if ledger is not None and released is None and not statement.seeded:
         event = reports_event(study.digest, study.privacy, None, study.name)
@@ -184,19 +181,16 @@ def report_evidence(scores: FloatArray, channel: LocalHashing) -> FloatArray:
     return bernoulli_divergence(np.clip(q + np.maximum(scores, 0.0) * (p - q), q, 1.0), q)
 
 
-def trusted_shares(
-    counts: ArrayLike, n_users: int, rule: ThresholdRule, places: int, listed: NDArray[np.bool_]
-) -> GroupShares:
-    """Trusted group's share of every item, and of all others, among the places for records of a user.
+def trusted_shares(counts: ArrayLike, n_users: int, rule: ThresholdRule, listed: NDArray[np.bool_]) -> GroupShares:
+    """Trusted group's share of every item, and of all others.
 
     ``listed`` are the items that are there because their counts reached the threshold.
     """
-    shares: FloatArray = np.asarray(counts, np.float64) / (n_users * places)
-    noise = rule.variance / (n_users * places) ** 2
+    shares: FloatArray = np.asarray(counts, np.float64) / n_users
+    noise = rule.variance / n_users**2
     each = np.append(np.full(len(shares), noise), max(len(shares), 1) * noise)
-    listing = Listing(rule.threshold, rule.scale, np.append(listed, False), places)
-    group = GroupShares(n_users, np.append(shares, 1 - shares.sum()), each, laplace=True, listing=listing)
-    return group.of_places(places, drawn=False)
+    listing = Listing(rule.threshold, rule.scale, np.append(listed, False))
+    return GroupShares(n_users, np.append(shares, 1 - shares.sum()), each, laplace=True, listing=listing)
 
 
 def _with_others(local: GroupShares) -> GroupShares:

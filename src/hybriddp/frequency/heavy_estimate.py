@@ -13,7 +13,6 @@ import numpy as np
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.channels.plausible import short_doubt
-from hybriddp.errors import ParameterError
 from hybriddp.frequency import heavy_explain
 from hybriddp.frequency.blend import Blend, project_to_simplex
 from hybriddp.frequency.categories import OTHER, Item
@@ -27,7 +26,6 @@ from hybriddp.frequency.published import (
     share_table,
     step_of_shares,
 )
-from hybriddp.frequency.records import Record
 from hybriddp.frequency.selection import selected_level
 from hybriddp.mean.estimate import Statement
 from hybriddp.mean.interval import Interval
@@ -46,7 +44,7 @@ class ItemRow(NamedTuple):
     The interval of a ``selected`` row, one of the largest, has a higher level (`hybriddp.frequency.selection`).
     """
 
-    item: Record
+    item: str
     share: float
     standard_error: float
     interval: Interval
@@ -59,8 +57,7 @@ class HeavyHitters:
     """The frequent items, the most frequent first, with their shares among all users; from private numbers only."""
 
     study: "HeavyHitterStudy"
-    texts: tuple[str, ...]
-    """The items as texts; `items` has them as records."""
+    items: tuple[str, ...]
     blend: Blend  # of the items in this order, and of all others together
     privacy: Statement
     """What it cost."""
@@ -92,17 +89,8 @@ class HeavyHitters:
         ranked = sorted(range(len(items)), key=lambda i: (shares[i], items[i]))
         order = np.array([*ranked, len(items)], np.int64)
         ordered = heavy_explain.reordered(blended, order)
-        texts = tuple(str(items[i]) for i in order[:-1].tolist())
-        return cls(study, texts, ordered, privacy, method, tied, n_without_code, implausible_reports)
-
-    @property
-    def items(self) -> tuple[Record, ...]:
-        """The frequent items, the most frequent first."""
-        return tuple(map(self.study.form.record, self.texts))
-
-    @property
-    def _factor(self) -> int:
-        return self.study.form.counted
+        ranked_items = tuple(str(items[i]) for i in order[:-1].tolist())
+        return cls(study, ranked_items, ordered, privacy, method, tied, n_without_code, implausible_reports)
 
     @property
     def shares(self) -> FloatArray:
@@ -112,11 +100,11 @@ class HeavyHitters:
     @property
     def unbiased(self) -> FloatArray:
         """The same without clipping."""
-        return self._factor * self.blend.shares[:-1]
+        return self.blend.shares[:-1]
 
     @property
     def other_share(self) -> float:
-        """The share of all other items together; if all of a user's records count, of places without a listed one."""
+        """The share of all other items together."""
         return float(np.clip(self.blend.shares[-1], 0.0, 1.0))
 
     @property
@@ -127,7 +115,7 @@ class HeavyHitters:
     @property
     def standard_errors(self) -> FloatArray:
         """The root of the expected squared error of each share, if the groups are alike."""
-        return self._factor * self.blend.law().standard_errors[:-1]
+        return self.blend.law().standard_errors[:-1]
 
     @property
     def divergence(self) -> ShareDivergence | None:
@@ -161,24 +149,13 @@ class HeavyHitters:
         return self._of_items(self.blend.stated_intervals(level, population=population))
 
     def _of_items(self, found: ShareIntervals) -> ShareIntervals:
-        lower, upper = (np.minimum(self._factor * ends[:-1], 1.0) for ends in (found.lower, found.upper))
+        lower, upper = (np.minimum(ends[:-1], 1.0) for ends in (found.lower, found.upper))
         return ShareIntervals(lower, upper, found.level)
 
-    def distribution(self) -> dict[Record, float]:
+    def distribution(self) -> dict[str, float]:
         """The nearest distribution over the items and all others: shares that are not negative and add up to 1."""
-        if self._factor > 1:
-            raise ParameterError("records", '"sample" for a distribution', self.study.form.records)
         projected = project_to_simplex(self.blend.shares).tolist()
         return dict(zip((*self.items, OTHER), projected, strict=True))
-
-    def by_first(self) -> dict[str, float]:
-        """For pairs: the share of each first part, such as a query, summed over the listed pairs that have it."""
-        if self.study.form.levels == 1:
-            raise ParameterError("levels", "2 for items that have parts", 1)
-        found: dict[str, float] = {}
-        for item, share in zip(self.items, self.unbiased.tolist(), strict=True):
-            found[item[0]] = found.get(item[0], 0.0) + share
-        return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def top(self, n: int = 10) -> list[ItemRow]:
         """The most frequent items, with intervals whose level allows for that selection: see `Frequencies.top`."""
@@ -206,7 +183,7 @@ class HeavyHitters:
         top: int | None = None,
     ) -> PublishedShares:
         """What may be published: shares, standard errors and the stated intervals, rounded: see `Frequencies`."""
-        chosen = step_of_shares(self.blend, step, factor=self._factor)
+        chosen = step_of_shares(self.blend, step)
         order = None if top is None else np.arange(min(_check.integer("top", top, at_least=1), len(self)))
         _check.number("level", level, _check.FRACTION)
         ends = self.stated_intervals(level if order is None else selected_level(len(order), len(self), level))
@@ -215,7 +192,7 @@ class HeavyHitters:
     # How it is shown
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.items)
 
     def __str__(self) -> str:
         return heavy_explain.one_line(self)
@@ -287,5 +264,5 @@ class HeavyHitters:
             "other_share": self.other_share,
             "unbiased": self.unbiased.tolist(),
             "weights": self.weight.tolist(),
-            **{name: group and (self._factor * group.shares[:-1]).tolist() for name, group in groups.items()},
+            **{name: group and group.shares[:-1].tolist() for name, group in groups.items()},
         }

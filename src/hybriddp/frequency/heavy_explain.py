@@ -46,13 +46,9 @@ def explanation(found: "HeavyHitters") -> str:
         f"{study.name}: {_largest(found)}.",
         *selection_lines(_TOLD, len(found)),
         *_found_by(found),
-        f"All other items together have a share of {percent(found.other_share, 2)}."
-        if study.form.counted == 1
-        else "A share is the fraction of users who have an item; they add up to more than 1.",
+        f"All other items together have a share of {percent(found.other_share, 2)}.",
         f"Of {n:,} users {found.n_trusted:,} trusted the curator and {found.n_local:,} reported locally.",
     ]
-    if study.form.max_records > 1 and study.form.records == "sample":
-        lines.append("Of users with several items one was drawn: shares are of drawn items.")
     if not found.tied:
         lines.append(UNTIED)
     if found.divergence is None:
@@ -121,15 +117,10 @@ def _largest(found: "HeavyHitters") -> str:
     return f"{'; '.join(map(_answer, rows))}{rest} [{about}]"
 
 
-def name_of(item: object) -> str:
-    """An item as it is shown: the parts of a pair beside each other."""
-    return " | ".join(map(str, item)) if isinstance(item, tuple) else str(item)
-
-
 def _answer(row: "ItemRow") -> str:
     error = 100 * row.standard_error
     value, low, high = (to_precision_of(100 * x, error) for x in (row.share, *row.interval))
-    return f"{name_of(row.item)}: {value} % ({low} … {high} %)"
+    return f"{row.item}: {value} % ({low} … {high} %)"
 
 
 def table(found: "HeavyHitters") -> "Table":
@@ -147,7 +138,7 @@ def table(found: "HeavyHitters") -> "Table":
     for row in rows:
         error = 100 * row.standard_error
         value, low, high = (to_precision_of(100 * x, error) for x in (row.share, *row.interval))
-        view.add_row(Text(name_of(row.item)), f"{value} %", f"{to_precision_of(error, error)} %", f"{low} … {high} %")
+        view.add_row(Text(row.item), f"{value} %", f"{to_precision_of(error, error)} %", f"{low} … {high} %")
     if len(rows) < len(found):
         view.add_row(Text(f"{len(found) - len(rows):,} more"), "", "", "")
     return view
@@ -168,7 +159,7 @@ def _reordered_group(group: GroupShares | None, order: IntArray) -> GroupShares 
     if group is None:
         return None
     arrays: dict[str, FloatArray] = {}
-    for name in ("noise", "slope", "cap"):
+    for name in ("noise", "slope"):
         value = getattr(group, name)
         if np.ndim(value):
             arrays[name] = value[order]

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hybriddp.errors import DataError
 from hybriddp.frequency.heavy_estimate import HeavyHitters
 from hybriddp.frequency.heavy_study import DISCOVERY, HeavyHitterStudy
-from hybriddp.frequency.records import Record
+from hybriddp.frequency.records import items_of
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.ledger import Ledger
+from hybriddp.wording import counted
 
 
 def heavy_hitters(
@@ -17,11 +19,8 @@ def heavy_hitters(
     local: object | None,
     epsilon: float | str,
     delta: float | str = 0,
-    domain: Sequence[Record] | None = None,
+    domain: Sequence[str] | None = None,
     name: str = "items",
-    max_records: int = 1,
-    records: str = "sample",
-    levels: int = 1,
     alphabet: str = "bytes",
     single_group: bool = False,
     ledger: Ledger | None = None,
@@ -39,11 +38,10 @@ def heavy_hitters(
     Parameters
     ----------
     trusted, local : sequence or None
-        One entry per user: a text, or a pair of texts if ``levels`` is 2; a list or a set of them if ``max_records`` is
-        above 1. None if there is no such group.
+        The item of each user, a text. None if there is no such group.
     epsilon, delta : float or str
         What every user is promised. Without a dictionary δ must be above 0.
-    domain, name, max_records, records, levels, alphabet
+    domain, name, alphabet
         As for `HeavyHitterStudy`.
     single_group : bool
         Whether an empty group is fine: the answer is then that of a single model, and says so.
@@ -62,26 +60,17 @@ def heavy_hitters(
     >>> found.method, found.shares.round(2).tolist()
     ('list', [0.5, 0.3, 0.2])
     """
-    study = HeavyHitterStudy(
-        name,
-        epsilon=epsilon,
-        delta=delta,
-        domain=domain,
-        max_records=max_records,
-        records=records,
-        levels=levels,
-        alphabet=alphabet,
-    )
+    study = HeavyHitterStudy(name, epsilon=epsilon, delta=delta, domain=domain, alphabet=alphabet)
     curator, devices = random_state, random_state
     if isinstance(random_state, (int, np.integer)):  # one seed must not give both the same noise
         curator, devices = (simulation_generator(random_state, who) for who in ("curator", "devices"))
-    reported = [] if local is None else study.draw(local, random_state=devices)
+    reported = [] if local is None else _reported(local)
     if study.domain is not None:
         reports = study.dictionary.randomize(reported, random_state=devices) if reported else None
         return study.estimate(
             trusted=trusted, local=reports, single_group=single_group, ledger=ledger, random_state=curator
         )
-    counts = None if trusted is None else study.summarize_trusted(trusted, random_state=curator)
+    counts = None if trusted is None else study.summarize_trusted(trusted)
     n_trusted = 0 if counts is None else counts.n_users
     method = study.method(n_trusted=n_trusted, n_local=len(reported))
     if counts is None or not n_trusted or method == DISCOVERY:
@@ -97,3 +86,14 @@ def heavy_hitters(
     asked = reported if released.items else []
     answers = study.question(released).randomize(asked, random_state=devices) if asked else None
     return study.estimate(trusted=released, local=answers, single_group=not asked, random_state=curator)
+
+
+def _reported(users: object) -> list[str]:
+    """Read the item that each local user reports about; none may be missing."""
+    read = items_of(users)
+    if read.missing:
+        raise DataError(
+            f"items must all be there, but {counted(read.missing, 'user')} of {len(read.items) + read.missing:,} have "
+            "none. Leave them out."
+        )
+    return read.items

@@ -19,7 +19,7 @@ from hybriddp.frequency.heavy_answer import answer_dictionary, answer_discovery,
 from hybriddp.frequency.heavy_estimate import HeavyHitters
 from hybriddp.frequency.item_counts import ItemCounts
 from hybriddp.frequency.open_release import PrivateItems, ThresholdRule, release_items, require_delta
-from hybriddp.frequency.records import Record, RecordForm
+from hybriddp.frequency.records import items_of, shown_item
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.privacy import Privacy
@@ -28,6 +28,8 @@ from hybriddp.reports import Reports
 from hybriddp.wording import counted
 
 DICTIONARY, LIST, DISCOVERY = "dictionary", "list", "discovery"
+_ONE_TEXT = {"max_records": 1, "records": "sample", "levels": 1}
+"""A user has one item, a text. This is in every study's text, so that digests stay as they are."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -51,12 +53,6 @@ class HeavyHitterStudy:
         What every user is promised in total. Without a dictionary δ must be above 0.
     domain : sequence of str, optional
         A public dictionary. It must not come from these users' data.
-    max_records : int
-        How many different records of a user count.
-    records : {"sample", "all"}
-        Whether one of a user's records is drawn, or all count: see `hybriddp.frequency.records`.
-    levels : int
-        1 if a record is a text, 2 if it is a pair of texts such as (query, URL).
     alphabet : str
         For local discovery: the characters of items as one text, or ``"bytes"``, ``"letters"``, ``"digits"``,
         ``"letters and digits"``, ``"capitals and digits"``, ``"host names"``. Strings of up to 6 bytes can be
@@ -81,7 +77,6 @@ class HeavyHitterStudy:
     name: str
     privacy: Privacy
     domain: tuple[str, ...] | None
-    form: RecordForm
     alphabet: Alphabet
     min_group_size: int
 
@@ -91,21 +86,17 @@ class HeavyHitterStudy:
         *,
         epsilon: float | str,
         delta: float | str = 0,
-        domain: Sequence[Record] | None = None,
-        max_records: int = 1,
-        records: str = "sample",
-        levels: int = 1,
+        domain: Sequence[str] | None = None,
         alphabet: str = "bytes",
         min_group_size: int = 2,
     ) -> None:
         _check.text("name", name, "what the items are")
         privacy = Privacy.promised(epsilon=epsilon, delta=delta)
-        form = RecordForm(levels, max_records, records)
         _check.integer("min_group_size", min_group_size, at_least=1)
-        listed = None if domain is None else _domain(domain, form)
+        listed = None if domain is None else _domain(domain)
         if listed is None:
             require_delta(privacy)
-        values = (name, privacy, listed, form, Alphabet.of(alphabet), int(min_group_size))
+        values = (name, privacy, listed, Alphabet.of(alphabet), int(min_group_size))
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
         if listed is not None:
@@ -127,9 +118,7 @@ class HeavyHitterStudy:
             "epsilon": self.privacy.epsilon,
             "delta": self.privacy.delta,
             "domain": None if self.domain is None else list(self.domain),
-            "max_records": self.form.max_records,
-            "records": self.form.records,
-            "levels": self.form.levels,
+            **_ONE_TEXT,
             "alphabet": self.alphabet.name,
             "min_group_size": self.min_group_size,
         }
@@ -140,13 +129,13 @@ class HeavyHitterStudy:
         """The study that a text describes; refused unless it is in the form it is written in."""
         try:
             f = _check.json_fields(text)
-            names = ("epsilon", "delta", "max_records", "records", "levels", "alphabet", "min_group_size")
-            given = {name: f[name] for name in names}
-            form = RecordForm(f["levels"], f["max_records"], f["records"])
-            listed = f["domain"] and [form.record(item) for item in f["domain"]]
-            study = cls(f["name"], **given, domain=listed)
+            given = {name: f[name] for name in ("epsilon", "delta", "domain", "alphabet", "min_group_size")}
+            study = cls(f["name"], **given)
+            one_text = {name: f[name] for name in _ONE_TEXT} == _ONE_TEXT
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of heavy hitters.") from reason
+        if not one_text:
+            raise ProtocolError("The study is about several items per user, or about pairs, which is not supported.")
         if study.to_json() != text:
             raise ProtocolError("The text is not in the form that studies are written in. Write it anew with to_json.")
         return study
@@ -161,22 +150,17 @@ class HeavyHitterStudy:
     @property
     def rule(self) -> ThresholdRule:
         """The noise and the threshold of the trusted group's release."""
-        return ThresholdRule.of(self.privacy, self.form.counted)
+        return ThresholdRule.of(self.privacy)
 
     def discovery_rule(self, *, n_trusted: int, n_local: int) -> DiscoveryRule:
         """The smallest shares that either group can find."""
-        return DiscoveryRule.of(self.rule, n_trusted=n_trusted, n_local=n_local, places=self.form.counted)
+        return DiscoveryRule.of(self.rule, n_trusted=n_trusted, n_local=n_local)
 
     def method(self, *, n_trusted: int, n_local: int) -> str:
-        """Which way is best for groups of these sizes: ``"dictionary"``, ``"list"`` or ``"discovery"``.
-
-        Pairs of texts have no codes of 48 bits, so they are never discovered locally.
-        """
+        """Which way is best for groups of these sizes: ``"dictionary"``, ``"list"`` or ``"discovery"``."""
         if self.domain is not None:
             return DICTIONARY
-        if self.form.levels == 1 and self.discovery_rule(n_trusted=n_trusted, n_local=n_local).pays:
-            return DISCOVERY
-        return LIST
+        return DISCOVERY if self.discovery_rule(n_trusted=n_trusted, n_local=n_local).pays else LIST
 
     # What devices are asked
 
@@ -197,8 +181,6 @@ class HeavyHitterStudy:
     @cached_property
     def discovery(self) -> DiscoveryQuestion:
         """The question of local discovery."""
-        if self.form.levels > 1:
-            raise ProtocolError("Pairs of texts have no codes of 48 bits: they cannot be discovered locally.")
         return DiscoveryQuestion(self.name, epsilon=self.privacy.epsilon, alphabet=self.alphabet.name)
 
     def question_about(self, items: Sequence[str]) -> FrequencyStudy:
@@ -228,22 +210,12 @@ class HeavyHitterStudy:
         if not all(map(is_shown, question.categories)):
             raise ProtocolError("The question is about items that no list shows: some of their characters are unseen.")
 
-    def draw(self, users: object, *, random_state: int | np.random.Generator | None = None) -> list[str]:
-        """The one item that each local user reports about, as a text that the questions take."""
-        drawn = self.form.draw(users, random_state)
-        if drawn.missing:
-            raise DataError(
-                f"items must all be there, but {counted(drawn.missing, 'user')} of "
-                f"{drawn.n_users + drawn.missing:,} have none. Leave them out."
-            )
-        return drawn.items
-
     # At the curator
 
-    def summarize_trusted(self, users: object, *, random_state: int | np.random.Generator | None = None) -> ItemCounts:
+    def summarize_trusted(self, users: object) -> ItemCounts:
         """How many trusted users have each item: exact, not private, and adding up over shards."""
-        counts, drawn = self.form.count(users, random_state)
-        return ItemCounts(self.digest, drawn.n_users, counts, drawn.missing)
+        read = items_of(users)
+        return ItemCounts(self.digest, len(read.items), read.counts(), read.missing)
 
     def release(
         self,
@@ -253,7 +225,7 @@ class HeavyHitterStudy:
         random_state: int | np.random.Generator | None = None,
     ) -> PrivateItems:
         """The list of frequent items with noisy counts: the only release about the trusted group."""
-        summary = self._summary(trusted, random_state)
+        summary = self._summary(trusted)
         self.check_size("trusted", summary.n_users)
         return release_items(
             summary.counts,
@@ -301,20 +273,15 @@ class HeavyHitterStudy:
                     "release(), before the noise is drawn."
                 )
             return answer_list(self, trusted, local, **options)
-        summary = None if trusted is None else self._summary(trusted, random_state)
+        summary = None if trusted is None else self._summary(trusted)
         if summary is not None and summary.n_users:
             self.check_size("trusted", summary.n_users)
         return answer_discovery(self, summary, local, ledger=ledger, **options)
 
-    def _summary(self, trusted: ItemCounts | object, random_state: int | np.random.Generator | None) -> ItemCounts:
+    def _summary(self, trusted: ItemCounts | object) -> ItemCounts:
         if not isinstance(trusted, ItemCounts):
-            return self.summarize_trusted(trusted, random_state=random_state)
+            return self.summarize_trusted(trusted)
         self._check_digest(trusted.study, "summary belongs")
-        if trusted.n_records > self.form.counted * trusted.n_users:
-            raise DataError(
-                f"The summary has more records than {counted(self.form.counted, 'record')} per user: somebody's were "
-                "counted more often, and the noise would not hide them. Nothing was released."
-            )
         return trusted
 
     def _check_list(self, released: PrivateItems) -> None:
@@ -338,15 +305,12 @@ class HeavyHitterStudy:
             )
 
 
-def _domain(domain: Sequence[Record], form: RecordForm) -> tuple[str, ...]:
+def _domain(domain: Sequence[str]) -> tuple[str, ...]:
     """The texts of a public dictionary."""
     if isinstance(domain, str | bytes) or not isinstance(domain, Sequence | np.ndarray):
         raise ParameterError("domain", "a list of items", domain)
-    if form.records == "all":
-        remedy = "With a dictionary one of each user's records is drawn."
-        raise ParameterError("records", '"sample" if there is a domain', form.records, remedy=remedy)
     try:
-        texts = tuple(form.text(item) for item in domain)
+        texts = tuple(map(shown_item, domain))
     except DataError as reason:
         raise ParameterError("domain", "a list of items like the users' own", str(reason), shown_as="one") from None
     if not texts or OTHER in texts or len(set(texts)) < len(texts):

@@ -44,12 +44,12 @@ class ItemCounts:
                 f"ItemCounts need readable texts of up to {LONGEST_CATEGORY:,} characters as items, each with a count "
                 "from 1 to the number of users. What is none of these counts as other, and is left out."
             )
+        if sum(self.counts.values()) > self.n_users:
+            raise DataError(
+                "ItemCounts need one item per user at most, but they have more items than users: somebody was counted "
+                "more often, and the noise would not hide them."
+            )
         object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
-
-    @property
-    def n_records(self) -> int:
-        """How many records of users are in it: not private."""
-        return sum(self.counts.values())
 
     def __add__(self, other: object) -> "ItemCounts":
         if not isinstance(other, ItemCounts):

@@ -4,7 +4,7 @@ The integer of an item is the number whose bytes are 1 and the item in UTF-8.
 """
 
 from hybriddp.frequency.categories import OTHER
-from hybriddp.frequency.records import RecordForm
+from hybriddp.frequency.records import shown_item
 
 __all__ = ["LONGEST_ITEM", "integer_of", "kept_item", "text_of"]
 
@@ -30,7 +30,7 @@ def text_of(integer: int) -> str:
     return integer.to_bytes((integer.bit_length() + 7) // 8)[1:].decode()
 
 
-def kept_item(item: str, form: RecordForm) -> str:
+def kept_item(item: str) -> str:
     """A trusted user's item as a server keeps it: `OTHER` if no study could show it, or if it is too long."""
-    shown = form.text(item)
+    shown = shown_item(item)
     return shown if len(shown.encode()) <= LONGEST_ITEM else OTHER

@@ -12,14 +12,10 @@ $t$ is a quantile of a normal plus a Laplace variable: sampling and many reports
 not. Users come in whole numbers, so the interval reaches half a user further: of all of them, or, about a population,
 of the group in which a user weighs more. An estimate outside of 0 to 1 counts as the nearer end: the interval never has
 no width, and covers more often, not less.
-
-**Several records per user.** Where all of a user's $m$ records count, $f$ is a share of $m$ places per user, of which
-an item fills one at most. So $f$ is at most the ``cap`` $1/m$, and sampling is $hf(1/m - f)$. The device of a local
-user draws the place that it reports on, which adds $f(1 - 1/m)/n$ to the noise, however many of the users report.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -50,8 +46,6 @@ class GroupShares:
     """Whether this noise is Laplace; nearly normal, being that of many reports, if not."""
     offset: float = 0.0
     """$q/(p - q)$ if a report supports exactly one category, by which the shares of two others are correlated."""
-    cap: float | FloatArray = 1.0
-    """The largest share that there can be: $1/m$ where a category fills at most one of a user's $m$ places."""
     listing: Listing | None = None
     """Condition on which its shares were released; None if there was none."""
 
@@ -71,18 +65,8 @@ class GroupShares:
 
     def variance(self, f: FloatArray) -> FloatArray:
         """Of each share, if ``f`` are the true ones: sampling and noise."""
-        users: FloatArray = f * np.maximum(self.cap - f, 0.0) / self.count
+        users: FloatArray = f * np.maximum(1.0 - f, 0.0) / self.count
         return users + self.noise + self.slope * f
-
-    def of_places(self, places: int, *, drawn: bool) -> "GroupShares":
-        """The same where these are shares of so many places per user, all but the last, which is that of all others.
-
-        ``drawn`` says whether a user's device has drawn the one that the user reports.
-        """
-        if places == 1:
-            return self
-        cap = np.append(np.full(len(self.shares) - 1, 1 / places), 1.0)
-        return replace(self, cap=cap, slope=self.slope + (1 - cap) / self.count if drawn else self.slope)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +88,6 @@ class ShareLaw:
     slope: FloatArray  # B without sampling
     sampling: FloatArray  # h
     rounding: FloatArray  # half a user
-    cap: float | FloatArray = 1.0  # the largest share that there can be
 
     @classmethod
     def of(
@@ -120,30 +103,29 @@ class ShareLaw:
     ) -> "ShareLaw":
         """Of shares in which the trusted group has these weights; slopes count ``steeper`` times."""
         parts = {False: np.zeros_like(weight), True: np.zeros_like(weight)}
-        slope, cap = np.zeros_like(weight), np.ones_like(weight)
+        slope = np.zeros_like(weight)
         for squared, group in ((weight**2, trusted), ((1 - weight) ** 2, local)):
             if group is not None:
                 parts[group.laplace] = parts[group.laplace] + squared * group.noise
                 slope = slope + squared * group.slope * steeper
-                cap = np.minimum(cap, group.cap)
-        return cls(estimate, parts[False], parts[True], slope, sampling, rounding, cap)
+        return cls(estimate, parts[False], parts[True], slope, sampling, rounding)
 
     def variance(self, f: FloatArray) -> FloatArray:
         """$v(f)$."""
         noise: FloatArray = self.normal + self.laplace + self.slope * f
-        return noise + self.sampling * f * (self.cap - f)
+        return noise + self.sampling * f * (1.0 - f)
 
     @property
     def standard_errors(self) -> FloatArray:
         """The root of the expected squared error, where the estimates stand for the shares."""
-        return np.sqrt(self.variance(np.clip(self.estimate, 0.0, self.cap)))
+        return np.sqrt(self.variance(np.clip(self.estimate, 0.0, 1.0)))
 
     @property
     def noise_fraction(self) -> FloatArray:
         """Which fraction of the expected squared error is noise for privacy."""
-        f = np.clip(self.estimate, 0.0, self.cap)
+        f = np.clip(self.estimate, 0.0, 1.0)
         total = self.variance(f)
-        noise = total - self.sampling * f * (self.cap - f)
+        noise = total - self.sampling * f * (1.0 - f)
         return np.where(total > 0, noise / np.where(total > 0, total, 1.0), 0.0)
 
     def intervals(self, level: float) -> ShareIntervals:
@@ -152,16 +134,16 @@ class ShareLaw:
         return ShareIntervals(self._ends(level, -1), self._ends(level, 1), level)
 
     def _ends(self, level: float, side: int) -> FloatArray:
-        x = np.clip(self.estimate, 0.0, self.cap)
+        x = np.clip(self.estimate, 0.0, 1.0)
         end = x
-        floor, slope = self.normal + self.laplace, self.slope + self.sampling * self.cap
+        floor, slope = self.normal + self.laplace, self.slope + self.sampling
         for _ in range(_ROUNDS):
             variance = np.maximum(self.variance(end), np.finfo(float).tiny)
             t2 = quantile(level, self.laplace / variance) ** 2
             a, b, c = 1 + t2 * self.sampling, 2 * x + t2 * slope, x**2 - t2 * floor
             root = np.sqrt(np.maximum(b**2 - 4 * a * c, 0.0))
-            end = np.clip((b + side * root) / (2 * a), 0.0, self.cap)
-        return np.clip(end + side * self.rounding, 0.0, self.cap)
+            end = np.clip((b + side * root) / (2 * a), 0.0, 1.0)
+        return np.clip(end + side * self.rounding, 0.0, 1.0)
 
 
 def quantile(level: float, laplace_fraction: FloatArray) -> FloatArray:

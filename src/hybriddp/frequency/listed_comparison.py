@@ -52,10 +52,10 @@ def score_listed(trusted: GroupShares, local: GroupShares, f: FloatArray, varian
     if listing is None:
         return ListedScores(np.zeros(0, np.int64), np.zeros(0), 0.0, 0.0)
     table = listing.law(trusted.count, None)
-    c, places = table.expected, trusted.count * listing.places
+    c, n = table.expected, trusted.count
     candidates = np.flatnonzero(listing.listed)
-    count, told, v_l = places * f[candidates], places * local.shares[candidates], places**2 * variance[candidates]
-    seen = places * trusted.shares[candidates]
+    count, told, v_l = n * f[candidates], n * local.shares[candidates], n**2 * variance[candidates]
+    seen = n * trusted.shares[candidates]
     for _ in range(_STEPS):
         count = np.clip(count, c[0], c[-1])
         mean, v_t, slope = (np.interp(count, c, column) for column in (table.mean, table.variance, table.slope))
@@ -72,8 +72,8 @@ def score_listed(trusted: GroupShares, local: GroupShares, f: FloatArray, varian
     above, below = (np.sum(table.density[rows] * ndtr(side * z), axis=1) for side in (1, -1))
     scores = np.where(above < below, -ndtri(np.maximum(above, _LEAST)), ndtri(np.maximum(below, _LEAST)))
     items = candidates[near]
-    excess = float(np.sum(mean + slope * (told - count) - told)) / places
-    plain = places**2 * trusted.variance(f)[items]
+    excess = float(np.sum(mean + slope * (told - count) - told)) / n
+    plain = n**2 * trusted.variance(f)[items]
     # Smaller variances of counts are left out: the others' variance must not fall below that of what remains.
-    added = float(np.sum(np.maximum(v_t - plain, 0.0) + (1 - slope) ** 2 * v_l)) / places**2
+    added = float(np.sum(np.maximum(v_t - plain, 0.0) + (1 - slope) ** 2 * v_l)) / n**2
     return ListedScores(items, scores, excess, added)

@@ -61,31 +61,30 @@ def lower_ends(
     from scipy.special import ndtr
 
     table = listing.law(n_trusted, None if population else n_others)
-    c, places = table.expected, n_trusted * listing.places
-    items = np.flatnonzero(listing.listed & (plain * places < c[-1]))
+    c = table.expected
+    items = np.flatnonzero(listing.listed & (plain * n_trusted < c[-1]))
     if not len(items):
         return plain
-    cap = np.broadcast_to(law.cap, plain.shape)[items]
-    x, w = np.clip(law.estimate[items], 0.0, cap), weight[items]
-    others = max(n_others, 1) * listing.places
+    x, w = np.clip(law.estimate[items], 0.0, 1.0), weight[items]
+    others = max(n_others, 1)
     enough = (1 - level) / 2
 
     def tail(rows: IntArray) -> FloatArray:
         """Probability of a blended share of at least x, half a count included, for these rows of the table."""
-        f = c[rows] / places
+        f = c[rows] / n_trusted
         if population:
-            local, sampling = f[:, None], (f * np.maximum(cap - f, 0.0) / max(n_others, 1))[:, None]
+            local, sampling = f[:, None], (f * np.maximum(1.0 - f, 0.0) / others)[:, None]
         else:
             local = (c[rows, None] * (n_trusted + n_others) / n_trusted - table.exact_mean[rows]) / others
             sampling = table.exact_variance[rows] / others**2
-        blended = w[:, None] * (table.counts + 0.5) / places + (1 - w)[:, None] * local
+        blended = w[:, None] * (table.counts + 0.5) / n_trusted + (1 - w)[:, None] * local
         noise = law.normal[items] + law.slope[items] * f
         deviation = np.sqrt(noise[:, None] + (1 - w)[:, None] ** 2 * sampling)
         z = (blended - x[:, None]) / np.maximum(deviation, _LEAST_DEVIATION)
         return np.asarray(np.sum(table.density[rows] * ndtr(z), axis=1))
 
     # Bisection over the table's rows, then a straight line between two of them.
-    high = np.clip(np.searchsorted(c, plain[items] * places), 0, len(c) - 1)
+    high = np.clip(np.searchsorted(c, plain[items] * n_trusted), 0, len(c) - 1)
     low, last = np.full(len(items), -1), high
     while np.any(high - low > 1):
         middle = np.maximum((low + high) // 2, 0)
@@ -96,7 +95,7 @@ def lower_ends(
     c_low, t_low = (np.where(low < 0, 0.0, v) for v in (c[below], tail(below)))
     t_high = tail(high)
     ratio = np.clip((enough - t_low) / np.maximum(t_high - t_low, _LEAST_DEVIATION), 0.0, 1.0)
-    end = (c_low + ratio * (c[high] - c_low)) / places - law.rounding[items]
+    end = (c_low + ratio * (c[high] - c_low)) / n_trusted - law.rounding[items]
     explained = tail(last) >= enough
     ends = plain.copy()
     ends[items] = np.where(explained, np.clip(end, 0.0, plain[items]), plain[items])
@@ -110,8 +109,7 @@ def lower_ends_if_groups_differ(
 
     ``fraction`` is that of users who trust, and ``trusted`` are the trusted group's own shares.
     """
-    places = n_trusted * listing.places
     reach = listing.scale * math.log(1 / (_RULED_OUT * (1 - level)))
-    near = listing.listed & (trusted * places < listing.threshold + reach)
-    most = fraction * (listing.threshold - 1 + listing.scale * math.log(2)) / places
+    near = listing.listed & (trusted * n_trusted < listing.threshold + reach)
+    most = fraction * (listing.threshold - 1 + listing.scale * math.log(2)) / n_trusted
     return np.where(near, np.maximum(plain - most, 0.0), plain)

@@ -62,8 +62,6 @@ class Listing:
     """$b$."""
     listed: NDArray[np.bool_]
     """One per category; False for all others together, and for public candidates."""
-    places: int = 1
-    """Number of places per user that shares refer to."""
 
     def reordered(self, order: IntArray) -> "Listing":
         """Return the same listing with its categories in another order."""

@@ -4,9 +4,9 @@ Nobody knows beforehand which items there are. So noise is added to the count of
 item is shown, with its noisy count, if that reaches a threshold $T$; nothing else leaves. What is shown is list *and*
 estimate: no users are held back for a second look.
 
-**Why the threshold hides a single person.** Every user has at most $m$ different records, and a record that a user
-repeats counts once. Let $X$ and $X'$ differ in the records of one user: at most $2m$ counts change, by 1 each. The
-noise is discrete Laplace, $P[Z = k] \propto e^{-|k|/b}$, of scale $b \ge 2m/\epsilon$, independent for all items, and
+**Why the threshold hides a single person.** Every user has one item. Let $X$ and $X'$ differ in the item of one user:
+at most two counts change, by 1 each. The noise is discrete Laplace, $P[Z = k] \propto e^{-|k|/b}$, of scale
+$b \ge 2/\epsilon$, independent for all items, and
 
 $$
 \delta_1 = P[1 + Z \ge T] = \frac{e^{-(T-1)/b}}{1 + e^{-1/b}}
@@ -18,18 +18,18 @@ of each item whose count changes, from $X$ to $X'$:
 - *common* (in both data sets): a function of a count with noise, so the odds of anything are at most $e^{1/b}$;
 - *appearing* (count 0 in $X$, 1 in $X'$): under $X$ surely not shown, under $X'$ not shown with probability
   $1 - \delta_1$. The odds are at most $1/(1 - \delta_1) \le e^{1/b}$, which `verify` requires;
-- *vanishing* (count 1 in $X$, 0 in $X'$), $v \le m$ of them: let $E$ be the event that one of them is shown under $X$.
-  $P[E] = 1 - (1 - \delta_1)^v \le m\delta_1$. If none is shown, that is what $X'$ surely shows, with odds at most 1.
+- *vanishing* (count 1 in $X$, 0 in $X'$), at most one: let $E$ be the event that it is shown under $X$,
+  $P[E] \le \delta_1$. If it is not shown, that is what $X'$ surely shows, with odds at most 1.
 
-The items are independent, so for every set $S$ of results, with at most $2m$ common and appearing items,
+The items are independent, so for every set $S$ of results, with at most two common and appearing items,
 
 $$
-P[A(X) \in S] \le P[E] + P[A(X) \in S, \text{not } E] \le m\delta_1 + e^{2m/b} P[A(X') \in S]
-\le \delta + e^\epsilon P[A(X') \in S] \quad \text{if } \delta_1 \le \delta/m.
+P[A(X) \in S] \le P[E] + P[A(X) \in S, \text{not } E] \le \delta_1 + e^{2/b} P[A(X') \in S]
+\le \delta + e^\epsilon P[A(X') \in S] \quad \text{if } \delta_1 \le \delta.
 $$
 
-The smallest such $T$ is an integer next to $1 + \frac{2m}{\epsilon}\ln\frac{m}{2\delta}$, found and proven in exact
-arithmetic: $\delta_1 \le \delta/m$ says that $e^{(T-1)/b} + e^{(T-2)/b} \ge m/\delta$.
+The smallest such $T$ is an integer next to $1 + \frac{2}{\epsilon}\ln\frac{1}{2\delta}$, found and proven in exact
+arithmetic: $\delta_1 \le \delta$ says that $e^{(T-1)/b} + e^{(T-2)/b} \ge 1/\delta$.
 
 **Public candidates** may be given, found from other data (the local group's reports). Their counts, 0 included, are
 shown with noise and without a threshold: they are common items in the proof.
@@ -58,8 +58,8 @@ from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanism_record import MechanismRecord
 from hybriddp.release.mechanisms import Mechanism, laplace_scale, laplace_variance
 
-MOST_RECORDS = 100
-"""Of one user."""
+SENSITIVITY = 2
+"""A user has one item: if it is replaced, two counts change by 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,6 @@ class ThresholdRule:
     ----------
     privacy : Privacy
         What it costs every trusted user.
-    max_records : int
-        $m$: how many different records a user has at most.
     scale : float
         $b$ of the discrete Laplace noise.
     threshold : int
@@ -84,26 +82,24 @@ class ThresholdRule:
     """
 
     privacy: Privacy
-    max_records: int
     scale: float
     threshold: int
 
     @classmethod
-    def of(cls, privacy: Privacy, max_records: int = 1) -> "ThresholdRule":
+    def of(cls, privacy: Privacy) -> "ThresholdRule":
         """The least noise and the lowest threshold that keep the promise."""
-        _check.integer("max_records", max_records, at_least=1, at_most=MOST_RECORDS)
         require_delta(privacy)
-        return _rule(privacy, max_records)
+        return _rule(privacy)
 
     def verify(self) -> None:
         """Prove the release's (ε, δ) in exact arithmetic, or raise `NumericalError`."""
-        b, m = Fraction(self.scale), self.max_records
-        if 2 * m / b > self.privacy.exact_epsilon:
+        b, delta = Fraction(self.scale), self.privacy.exact_delta
+        if SENSITIVITY / b > self.privacy.exact_epsilon:
             raise NumericalError("The noise of the release is too little for its ε.")
-        if not _hides(b, self.threshold, self.privacy.exact_delta / m):
+        if not _hides(b, self.threshold, delta):
             raise NumericalError("The threshold of the release is too low for its δ.")
-        # 1/(1 - δ/m) <= e^(1/b), of which 1 + 1/b is a lower bound.
-        if (1 - self.privacy.exact_delta / m) * (1 + 1 / b) < 1:
+        # 1/(1 - δ) <= e^(1/b), of which 1 + 1/b is a lower bound.
+        if (1 - delta) * (1 + 1 / b) < 1:
             raise NumericalError("The δ of the release is too large for its ε.")
 
     @property
@@ -174,7 +170,7 @@ class PrivateItems:
             "study": self.study,
             "epsilon": rule.privacy.epsilon,
             "delta": rule.privacy.delta,
-            "max_records": rule.max_records,
+            "max_records": 1,  # of a user, as in every list
             "scale": rule.scale,
             "threshold": rule.threshold,
             "n_users": self.n_users,
@@ -191,7 +187,7 @@ class PrivateItems:
         try:
             f = _check.json_fields(text)
             privacy = Privacy(epsilon=f["epsilon"], delta=f["delta"])
-            rule = ThresholdRule(privacy, f["max_records"], f["scale"], f["threshold"])
+            rule = ThresholdRule(privacy, f["scale"], f["threshold"])
             rule.verify()
             whole = all(type(count) is int for count in (*f["counts"], f["n_users"])) and f["n_users"] > 0
             texts = all(map(is_shown, f["items"])) and isinstance(f["study"], str)
@@ -228,7 +224,7 @@ def release_items(
     Parameters
     ----------
     counts : mapping
-        How many users have each item, exactly: each user adds 1 to at most ``rule.max_records`` of them.
+        How many users have each item, exactly: each user adds 1 to at most one of them.
     n_users : int
         Number of trusted users.
     rule : ThresholdRule
@@ -267,15 +263,15 @@ def items_event(study: str, privacy: Privacy, name: str | None = None) -> Event:
 
 
 @lru_cache(maxsize=256)
-def _rule(privacy: Privacy, max_records: int) -> ThresholdRule:
-    scale = laplace_scale(2 * max_records, Privacy(epsilon=privacy.epsilon))
-    target = privacy.exact_delta / max_records
+def _rule(privacy: Privacy) -> ThresholdRule:
+    scale = laplace_scale(SENSITIVITY, Privacy(epsilon=privacy.epsilon))
+    target = privacy.exact_delta
     threshold = max(2, math.floor(1 + scale * math.log(1 / (2 * float(target)))) - 2)
     while threshold > 2 and _hides(Fraction(scale), threshold - 1, target):
         threshold -= 1
     while not _hides(Fraction(scale), threshold, target):
         threshold += 1
-    rule = ThresholdRule(privacy, max_records, scale, threshold)
+    rule = ThresholdRule(privacy, scale, threshold)
     rule.verify()
     return rule
 

@@ -19,7 +19,6 @@ from hybriddp._check import FloatArray, IntArray
 from hybriddp.frequency.blend import Blend
 from hybriddp.frequency.categories import Item
 from hybriddp.frequency.law import ShareIntervals
-from hybriddp.frequency.records import Record
 from hybriddp.mean.published import exact_step, nice_below
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ _SMALLEST_STEP = 1e-12  # floats have no digits of a share beyond
 class PublishedShares:
     """Shares as they may be published: all numbers are rounded to ``step``."""
 
-    items: tuple[Item | Record, ...]
+    items: tuple[Item, ...]
     """The categories or items."""
     shares: FloatArray
     """The share of each."""
@@ -59,7 +58,7 @@ class PublishedShares:
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {
-            "items": [list(item) if isinstance(item, tuple) else item for item in self.items],
+            "items": list(self.items),
             "shares": self.shares.tolist(),
             "standard_errors": self.standard_errors.tolist(),
             "lower": self.lower.tolist(),
@@ -75,7 +74,7 @@ class PublishedShares:
 
 
 def publish_shares(
-    items: tuple[Item, ...] | tuple[Record, ...],
+    items: tuple[Item, ...],
     shares: FloatArray,
     errors: FloatArray,
     intervals: ShareIntervals,
@@ -99,7 +98,7 @@ def publish_shares(
 
 
 def share_table(
-    items: Sequence[Item | Record],
+    items: Sequence[Item],
     shares: FloatArray,
     errors: FloatArray,
     intervals: ShareIntervals,
@@ -121,14 +120,12 @@ def share_table(
     return pd.DataFrame({**columns, "weight": weight[order]})
 
 
-def step_of_shares(
-    blended: Blend, step: Fraction | Decimal | str | float | None = None, *, factor: int = 1
-) -> Fraction:
+def step_of_shares(blended: Blend, step: Fraction | Decimal | str | float | None = None) -> Fraction:
     """The step that was asked for, or a tenth of the noise's standard deviation, where it is least, and below."""
     if step is not None:
         return exact_step(step, 1.0)
     variances = [float(np.min(group.noise)) for group in (blended.trusted, blended.local) if group is not None]
-    sd = factor / math.sqrt(sum(1 / v for v in variances)) if min(variances) > 0 else 0.0
+    sd = 1 / math.sqrt(sum(1 / v for v in variances)) if min(variances) > 0 else 0.0
     return nice_below(max(min(sd / _STEPS_PER_SD, _LARGEST_STEP), _SMALLEST_STEP))
 
 

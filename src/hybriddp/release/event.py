@@ -58,7 +58,7 @@ class Part:
         return _same_key(self.key)
 
     def __str__(self) -> str:
-        return check.shown(f"{self.by} = {self.key}")
+        return f"{self.by} = {self.key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +178,7 @@ def _check(mechanism: MechanismRecord, epsilon: str, delta: str) -> None:
     mechanism.check(_privacy(epsilon=epsilon, delta=delta))
 
 
-@lru_cache(maxsize=65536, typed=True)
-def _part(by: str, key: str | int) -> Part:
-    """A part that was written down, maybe before control characters were refused: what it has spent must count."""
-    part = Part(check.shown(by), check.shown(key) if isinstance(key, str) else key)
-    for name, value in (("by", by), ("key", key)):
-        object.__setattr__(part, name, value)
-    return part
-
-
+_part = lru_cache(maxsize=65536, typed=True)(Part)
 _privacy = lru_cache(maxsize=4096, typed=True)(Privacy.total)
 _mechanism = lru_cache(maxsize=4096, typed=True)(MechanismRecord)
 

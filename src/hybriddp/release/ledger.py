@@ -115,8 +115,8 @@ class Ledger:
         return self._header.accountant
 
     @property
-    def nonce(self) -> str | None:
-        """A random text that only this ledger and its copies have; None for older files."""
+    def nonce(self) -> str:
+        """A random text that only this ledger and its copies have."""
         return self._header.nonce
 
     @property

@@ -24,8 +24,6 @@ class LedgerCheck:
         How many there are.
     checksum : str
         The checksum of the last line, which runs over all. Kept elsewhere, it shows later whether lines were lost.
-    old : bool
-        Whether the file is one JSON text of an earlier version: it gets checksums with the next event.
     dropped : str
         The unfinished line that was dropped now, if any.
     ended : bool
@@ -35,7 +33,6 @@ class LedgerCheck:
     events: int
     lines: int
     checksum: str
-    old: bool
     dropped: str = ""
     ended: bool = False
 
@@ -96,4 +93,4 @@ def _existing(path: Path | str) -> Iterator[None]:
 
 
 def _found(at: Position, dropped: str = "", *, ended: bool = False) -> LedgerCheck:
-    return LedgerCheck(at.events, at.lines, at.head, at.old, dropped, ended)
+    return LedgerCheck(at.events, at.lines, at.head, dropped, ended)

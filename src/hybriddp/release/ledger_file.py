@@ -135,7 +135,7 @@ def read_lines(file: BinaryIO, path: Path, known: Position | None) -> LedgerCont
     identity = (status.st_dev, status.st_ino)
     if known is None:
         return parse_file(read_all(file, path, 0), path, identity)
-    if known.old or known.place != identity:  # another file may have taken its place: a copy, perhaps
+    if known.place != identity:  # another file may have taken its place: a copy, perhaps
         contents = parse_file(read_all(file, path, 0), path, identity, contains=known)
         return replace(contents, events=contents.events[known.events :])
     before = min(known.offset, 128)
@@ -147,17 +147,15 @@ def read_lines(file: BinaryIO, path: Path, known: Position | None) -> LedgerCont
 
 def append(file: BinaryIO, path: Path, position: Position, lines: Iterable[Fields], events: int) -> Position:
     """Add lines behind ``position``, the end of the file; on disk before this returns. The position after them."""
-    begun = [first_line(position.header, position.head)] if position.old else []
-    written = begun + chained(lines, begun[-1].head if begun else position.head)
-    data = b"\n" * position.old + b"".join(line.data + b"\n" for line in written)
-    # White space behind a text is no part of it, and may be longer than what is written over it.
-    write(file, path, position.offset, data, truncate=position.old)
+    written = chained(lines, position.head)
+    data = b"".join(line.data + b"\n" for line in written)
+    write(file, path, position.offset, data)
     if not is_at(file, path):
         raise DataError(
             f"{path} was removed or replaced while it was being written to. Nothing has been released; find out who "
             "moves the ledger before you try again."
         )
-    return replace(position, old=False).after(data, written[-1].head, events)
+    return position.after(data, written[-1].head, events)
 
 
 def read_all(file: BinaryIO, path: Path, offset: int) -> bytes:
@@ -172,11 +170,9 @@ def read_all(file: BinaryIO, path: Path, offset: int) -> bytes:
     return b"".join(parts)
 
 
-def write(file: BinaryIO, path: Path, offset: int, data: bytes, *, truncate: bool = False) -> None:
-    """Write at the end of the file, truncated first if asked; on disk before this returns. A failure leaves nothing."""
+def write(file: BinaryIO, path: Path, offset: int, data: bytes) -> None:
+    """Write at the end of the file, on disk before this returns. A failure leaves nothing."""
     try:
-        if truncate:
-            file.truncate(offset)
         file.seek(offset)
         rest = memoryview(data)
         while rest:

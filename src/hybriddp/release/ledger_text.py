@@ -1,15 +1,11 @@
 """How a ledger is written: as one JSON text, or as lines of JSON with a running checksum.
 
-`Ledger.to_json` writes one text. Version 2 leaves out what is None; version 1, which did not, is still read.
-
-Ledger files have lines. The first says what the ledger was created with, every other is an event, or the note of a
-repair or of a saved result. The last field of a line, ``"chain"``, is the SHA-256 of the checksum before it followed by
-the line without this field: a line that was edited, removed, added or moved breaks the chain there. A truncated file
-breaks nothing; to notice that, one checksum has to be kept elsewhere. There is no key: the chain finds accidents and
-edits by hand, not somebody who computes all checksums anew.
-
-Ledger files of earlier versions are one text each. The first event that is added to one is preceded by a first line
-whose checksum continues from the text, so that nothing is rewritten and nothing can be lost half-way.
+`Ledger.to_json` writes one text, and `Ledger.from_json` reads it. Ledger files have lines. The first says what the
+ledger was created with, every other is an event, or the note of a repair or of a saved result. The last field of a
+line, ``"chain"``, is the SHA-256 of the checksum before it followed by the line without this field: a line that was
+edited, removed, added or moved breaks the chain there. A truncated file breaks nothing; to notice that, one checksum
+has to be kept elsewhere. There is no key: the chain finds accidents and edits by hand, not somebody who computes all
+checksums anew.
 """
 
 import json
@@ -46,24 +42,24 @@ Fields = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a ledger was created with, and keeps. The nonce tells ledgers apart; older ones have none."""
+    """What a ledger was created with, and keeps. The nonce tells ledgers apart."""
 
     budget: Privacy
     accountant: Accountant
-    nonce: str | None = None
+    nonce: str
 
     def fields(self) -> dict[str, Any]:
         """As plain values."""
-        fields = {
+        return {
             "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
             "accountant": self.accountant.name,
+            "nonce": self.nonce,
         }
-        return fields if self.nonce is None else {**fields, "nonce": self.nonce}
 
     @classmethod
-    def of(cls, budget: dict[str, str], accountant: str = "basic", nonce: str | None = None) -> "Header":
-        """From plain values. Ledgers that name no accountant are older than the choice."""
-        if nonce is not None and (not isinstance(nonce, str) or _NONCE.fullmatch(nonce) is None):
+    def of(cls, budget: dict[str, str], accountant: str, nonce: str) -> "Header":
+        """From plain values."""
+        if not isinstance(nonce, str) or _NONCE.fullmatch(nonce) is None:
             raise ParameterError("nonce", "32 hexadecimal digits", nonce)
         return cls(Privacy.total(**budget), Accountant(accountant), nonce)
 
@@ -80,9 +76,9 @@ def from_fields(stored: Any) -> tuple[Header, tuple[Event, ...]]:  # noqa: ANN40
     """Header and events from plain values; `DataError` if they are not those of a ledger."""
     try:
         fields = dict(stored)
-        version, events = fields.pop("version"), fields.pop("events", None)
-        if type(version) is not int or version not in (1, VERSION):
-            raise DataError(f"The ledger has version {version!r}; this program reads versions 1 and {VERSION}.")
+        version, events = fields.pop("version"), fields.pop("events")
+        if type(version) is not int or version != VERSION:
+            raise DataError(f"The ledger has version {version!r}; this program reads version {VERSION}.")
         return Header.of(**fields), tuple(map(Event.of, events))
     except DataError:
         raise
@@ -164,8 +160,6 @@ class Position:
         Bytes, lines and events up to here.
     head : str
         The checksum at the end of the last line.
-    old : bool
-        Whether all of it is one text of an earlier version, which the next line turns into a file of lines.
     before : Position or None
         Where the transaction began that added the last events, as long as it may be rolled back.
     """
@@ -176,7 +170,6 @@ class Position:
     lines: int
     events: int
     head: str
-    old: bool = False
     before: "Position | None" = None
 
     def after(self, data: bytes, head: str, events: int) -> "Position":
@@ -218,9 +211,9 @@ class LedgerContents:
     unended: bool = False
 
 
-def first_line(header: Header, head: str = START) -> Line:
-    """The first line of a file, or of the lines behind a text with the checksum ``head``."""
-    return link({"ledger": VERSION, **header.fields()}, head)
+def first_line(header: Header) -> Line:
+    """The first line of a file."""
+    return link({"ledger": VERSION, **header.fields()}, START)
 
 
 def parse_file(
@@ -233,68 +226,31 @@ def parse_file(
             "nothing was ever spent from it, delete it and create it again."
         )
     if not data.startswith(_FIRST):
-        return _parse_old(data, path, identity, contains)
+        raise DataError(
+            f"{path} is not a ledger: its first line is not that of one. Ledgers of development versions, one JSON "
+            "text each, are not read."
+        )
     end = data.find(b"\n")
     if end < 0:
         raise DataError(
             f"The first line of {path} breaks off. If a program stopped while creating it, nothing was ever spent from "
             "it: delete it and create it again. If the file was truncated, restore it from a copy."
         )
-    header, head = _parse_first(data[:end], START, path, line=1)
+    header, head = _parse_first(data[:end], path)
     return parse_lines(data[end + 1 :], path, Position(header, identity, end + 1, 1, 0, head), contains)
 
 
-def _parse_old(data: bytes, path: Path | str, identity: tuple[int, int], contains: Position | None) -> LedgerContents:
-    """A file that begins with one JSON text."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise DataError(f"{path} cannot be read as a ledger.") from None
-    try:
-        stored, end = _DECODER.raw_decode(text)
-        header, events = from_fields(stored)
-    except DataError as reason:
-        raise DataError(f"{path}: {reason}") from None
-    except (ValueError, RecursionError):
-        raise DataError(f"{path} is not a ledger.") from None
-    size = len(text[:end].encode())
-    lines, digest = data[:size].count(b"\n"), sha256(data[:size]).hexdigest()
-    start = Position(header, identity, size, lines, len(events), digest, old=True)
-    if contains is not None and start.same_as(contains):
-        contains = None
-    behind = data[size:]
-    if not behind.strip():  # except for white space, nothing has been added
-        return parse_lines(b"", path, start, contains, before=events)
-    # All that a program that stops can leave here is the beginning of one line. More than that has been changed since,
-    # by an editor that writes other line breaks for example, and may hold events.
-    end = behind.find(b"\n", 1)
-    ended = end >= 0
-    if not ended and not _has_checksum(behind):
-        return LedgerContents(events, start, behind)
-    if not behind.startswith(b"\n" + _FIRST):
-        raise _broken(path, lines + 2)
-    again, head = _parse_first(behind[1:end] if ended else behind[1:], start.head, path, line=lines + 2)
-    if again != header:
-        raise _broken(path, lines + 2)
-    if not ended:
-        return LedgerContents(events, start, behind, unended=True)
-    after = replace(start, offset=size + end + 1, lines=lines + 2, head=head, old=False)
-    return parse_lines(behind[end + 1 :], path, after, contains, before=events)
-
-
-def parse_lines(
-    data: bytes, path: Path | str, start: Position, contains: Position | None = None, before: tuple[Event, ...] = ()
-) -> LedgerContents:
-    """The lines behind ``start``, at which there were the events ``before``. With ``contains``, one must end there."""
+def parse_lines(data: bytes, path: Path | str, start: Position, contains: Position | None = None) -> LedgerContents:
+    """The lines behind ``start``. With ``contains``, one must end there."""
     *lines, torn = data.split(b"\n")
-    events, head = list(before), start.head
+    events, head = list[Event](), start.head
     found = contains is None or start.same_as(contains)
     for number, line in enumerate(lines, start.lines + 1):
         event, head = _parse_event(line, head, path, number)
         if event is not None:
             events.append(event)
         found = found or (contains is not None and head == contains.head)
-    position = start.after(data[: len(data) - len(torn)], head, len(events) - len(before))
+    position = start.after(data[: len(data) - len(torn)], head, len(events))
     if not found:
         raise lost_events(path)
     if unended := _has_checksum(torn):
@@ -312,9 +268,9 @@ def _parse_event(line: bytes, head: str, path: Path | str, number: int) -> tuple
         raise _broken(path, number) from None
 
 
-def _parse_first(data: bytes, head: str, path: Path | str, *, line: int) -> tuple[Header, str]:
+def _parse_first(data: bytes, path: Path | str) -> tuple[Header, str]:
     try:
-        fields = unlink(data, head)
+        fields = unlink(data, START)
         version, new = fields.pop("ledger"), fields.pop("chain")
         if type(version) is not int or version != VERSION:
             raise DataError(f"{path} has version {version!r}; this program reads version {VERSION}.")
@@ -322,7 +278,7 @@ def _parse_first(data: bytes, head: str, path: Path | str, *, line: int) -> tupl
     except DataError:
         raise
     except (HybridDPError, KeyError, TypeError, ValueError, RecursionError):
-        raise _broken(path, line) from None
+        raise _broken(path, 1) from None
 
 
 def _broken(path: Path | str, line: int) -> DataError:

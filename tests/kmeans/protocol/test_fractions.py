@@ -303,22 +303,14 @@ def test_a_state_that_has_spent_nothing_yet_goes_on_with_its_ledger_only(tmp_pat
     assert json.loads(HybridKMeansServer.from_json(ended.to_json()).to_json())["ledger_nonce"] == begun.nonce
 
 
-def test_a_state_and_a_ledger_of_before_there_were_nonces_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("nonce", [5, [5], {"nonce": "0"}])
+def test_a_state_whose_nonce_is_none_is_refused(nonce: object) -> None:
     trusted, _ = SETTINGS[4].points()
-    fields = json.loads(trusted_ledger(Privacy(epsilon=1)).to_json())
-    del fields["nonce"]
-    (tmp_path / "old").write_text(json.dumps(fields))
-    old = Ledger.open(tmp_path / "old", count="trusted")
-    assert old.nonce is None
-    server = started(SETTINGS[4].study, n_local=SETTINGS[4].n_local, trusted=trusted, ledger=old)
-    state = server.to_json()
-    assert "ledger_nonce" not in json.loads(state)
-    assert HybridKMeansServer.from_json(
-        state, trusted=trusted, ledger=Ledger.open(tmp_path / "old", count="trusted")
-    ).in_ledger
-    for wrong in (5, [5], {"nonce": "0"}):
-        with pytest.raises(ProtocolError, match="refused"):
-            HybridKMeansServer.from_json(as_text({**json.loads(state), "ledger_nonce": wrong}), trusted=trusted)
+    ledger = trusted_ledger(Privacy(epsilon=1))
+    server = started(SETTINGS[4].study, n_local=SETTINGS[4].n_local, trusted=trusted, ledger=ledger)
+    text = as_text({**json.loads(server.to_json()), "ledger_nonce": nonce})
+    with pytest.raises(ProtocolError, match="refused"):
+        HybridKMeansServer.from_json(text, trusted=trusted, ledger=ledger)
 
 
 def test_a_ledger_that_lacks_a_part_of_what_was_spent_is_another_one() -> None:

@@ -34,4 +34,5 @@ def test_everything_is_escaped_and_nothing_is_loaded(page: object) -> None:
 def test_a_list_with_nothing_on_it(page: object) -> None:
     text = page(found(["a", "b", "c"]), warnings=[])
     assert "<svg" not in text
+    assert "result.svg" not in text
     assert 'class="answer"' in text

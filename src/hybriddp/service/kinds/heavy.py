@@ -39,8 +39,6 @@ class HeavyHitterKind(StudyKind):
     def __post_init__(self) -> None:
         if self.study.domain is not None:
             raise ProtocolError("A public dictionary needs no list: create the study's dictionary, a FrequencyStudy.")
-        if self.study.form.levels != 1 or self.study.form.max_records != 1:
-            raise ProtocolError("The server takes studies of one text for each user.")
 
     @property
     def title(self) -> str:
@@ -60,7 +58,7 @@ class HeavyHitterKind(StudyKind):
         """The integer of an item; what no study could show counts as other, and so does what is too long to keep."""
         if not isinstance(value, str):
             raise Refusal("malformed", "value must be a text: this is a study of items.")
-        return integer_of(kept_item(value, self.study.form))
+        return integer_of(kept_item(value))
 
     def question(self, items: PrivateItems) -> FrequencyKind:
         """The question about a list; `DataError` if nothing is on it."""
@@ -72,7 +70,7 @@ class HeavyHitterKind(StudyKind):
         if sum(counts.values()) != gathered.n_trusted:
             raise DataError("The counts of the trusted group do not add up to its size. Nothing was released.")
         # An item may have been kept by a release, or with a version of Unicode, that shows more than this one.
-        counts = {item: count for item, count in counts.items() if kept_item(item, self.study.form) != OTHER}
+        counts = {item: count for item, count in counts.items() if kept_item(item) != OTHER}
         items = self.study.release(ItemCounts(self.digest, gathered.n_trusted, counts), ledger=ledger)
         return items if ledger is not None else replace(items, counted=True)
 

@@ -25,7 +25,7 @@ def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
         *left_out(found, LISTED, "in the table; the JSON result has all"),
         *paragraphs([f"All other items: {percent(found.other_share, 3)}."]),
         *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
-        downloads(),
+        downloads(drawn=len(found) > 0),
     ]
     return render_page(found.study.name, [Section("", blocks)])
 

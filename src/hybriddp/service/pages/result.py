@@ -1,14 +1,13 @@
 """A released study as a page for everybody: what may be published, and no more."""
 
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 
 from hybriddp.page import Section, alerts, paragraphs, render_page
 from hybriddp.wording import counted
 
 __all__ = ["downloads", "result_page"]
 
-_FORMS = (("result", "JSON"), ("result.csv", "CSV"), ("result.png", "picture (PNG)"))
+_FORMS = (("result", "JSON"), ("result.csv", "CSV"), ("result.svg", "picture (SVG)"))
 
 
 def result_page(
@@ -35,12 +34,17 @@ def result_page(
     people = f"{counted(n_trusted, 'trusted participant')} and {counted(n_local, 'local participant')}"
     answer = answer.removeprefix(f"{title}: ")
     told = [f"Computed from the contributions of {people}.", promise]
-    blocks = [*alerts(warnings), *paragraphs([answer], style="answer"), *drawing, *paragraphs(told), downloads()]
+    blocks = [
+        *alerts(warnings),
+        *paragraphs([answer], style="answer"),
+        *drawing,
+        *paragraphs(told),
+        downloads(drawn=bool(drawing)),
+    ]
     return render_page(title, [Section("", blocks)], style=style)
 
 
-def downloads() -> str:
-    """Links to the same result in other forms, which stand beside the page; a picture needs the extra ``plots``."""
-    can_draw = find_spec("matplotlib") is not None
-    links = [f'<a href="{path}">{words}</a>' for path, words in _FORMS if can_draw or not path.endswith("png")]
+def downloads(*, drawn: bool = True) -> str:
+    """Links to the same result in other forms, which stand beside the page: a picture if something is drawn on it."""
+    links = [f'<a href="{path}">{words}</a>' for path, words in _FORMS if drawn or not path.endswith("svg")]
     return f"<p>Download: {', '.join(links)}.</p>"

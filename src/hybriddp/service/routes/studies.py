@@ -1,10 +1,7 @@
 """Routes of studies: the operator creates and moves them, everybody reads them."""
 
-import asyncio
 import json
-from functools import lru_cache
 from secrets import token_hex
-from threading import Lock
 from typing import Annotated, Any
 
 from litestar import MediaType, Response, delete, get, post
@@ -12,14 +9,13 @@ from litestar.datastructures import State
 from litestar.params import JSONBody, QueryParameter
 from msgspec import convert, structs
 
-from hybriddp.errors import MissingExtraError
 from hybriddp.mean.parts import StudyParts
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.service import asking, budgets, life
 from hybriddp.service.curator import Curator
 from hybriddp.service.documents import study_document, study_documents
-from hybriddp.service.downloads import result_csv, result_png
+from hybriddp.service.downloads import result_csv, result_svg
 from hybriddp.service.keys import key_hash, new_key
 from hybriddp.service.kinds import study_kind
 from hybriddp.service.problems import Refusal
@@ -181,32 +177,15 @@ async def result_table(study_id: PathId, state: State) -> Response[str]:
     return Response(result_csv(json.loads(step.result or b"{}")), media_type="text/csv", headers=headers)
 
 
-@get("/studies/{study_id:str}/result.png", media_type="image/png", **_PUBLIC, responses=problems("not-found"))
-async def result_picture(study_id: PathId, state: State) -> Response[bytes]:
-    """The result as a picture, if this server can draw: that needs the extra ``plots``."""
+@get("/studies/{study_id:str}/result.svg", media_type="image/svg+xml", **_PUBLIC, responses=problems("not-found"))
+async def result_picture(study_id: PathId, state: State) -> Response[str]:
+    """The drawing of the result's page as a picture."""
     step = await life.released(state.curator, study_id)
-    content = await asyncio.to_thread(_picture, step.result or b"{}")
-    headers = {"content-disposition": f'attachment; filename="{study_id}.png"'}
-    return Response(content, media_type="image/png", headers=headers)
-
-
-_DRAWING = Lock()
-
-
-@lru_cache(maxsize=32)
-def _drawn(result: bytes) -> bytes:
-    return result_png(json.loads(result))
-
-
-def _picture(result: bytes) -> bytes:
-    """Each result is drawn once, and one at a time: whoever asks, the server has other things to do."""
-    with _DRAWING:
-        try:
-            return _drawn(result)
-        except MissingExtraError:
-            raise Refusal(
-                "not-found", "This server cannot draw pictures. Its operator has to install hybriddp[plots]."
-            ) from None
+    picture = result_svg((step.page or b"").decode())
+    if picture is None:
+        raise Refusal("not-found", "This result has no picture: there is nothing to draw.")
+    headers = {"content-disposition": f'attachment; filename="{study_id}.svg"'}
+    return Response(picture, media_type="image/svg+xml", headers=headers)
 
 
 @get(

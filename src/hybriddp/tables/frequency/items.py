@@ -18,7 +18,7 @@ from hybriddp.frequency.categories import OTHER
 from hybriddp.frequency.discovery import DiscoveryCounts, DiscoveryQuestion
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.item_counts import ItemCounts
-from hybriddp.frequency.records import RecordForm, is_missing
+from hybriddp.frequency.records import is_missing, shown_item
 from hybriddp.tables import frames
 from hybriddp.tables.frames import Converter, nw
 from hybriddp.tables.frequency.query import text_items
@@ -33,11 +33,6 @@ class ItemStudy:
     """A study of heavy hitters without a dictionary, as tables see it: reports in them are those of local discovery."""
 
     study: HeavyHitterStudy
-
-    def __post_init__(self) -> None:
-        form = self.study.form
-        if form.levels > 1 or form.max_records > 1:
-            raise ParameterError("max_records", "1, and levels too, for tables: one item per user", form.max_records)
 
     @property
     def question(self) -> DiscoveryQuestion:
@@ -128,10 +123,10 @@ class ItemQuery(Query):
     @staticmethod
     def device_codes(text: str) -> DeviceCodes:
         """What devices send for a column of items."""
-        question, form = DiscoveryQuestion.from_json(text), RecordForm()
+        question = DiscoveryQuestion.from_json(text)
 
         def codes(column: "pa.Array", rng: np.random.Generator | None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-            items = [OTHER if item is None else form.text(item) for item in column.to_pylist()]
+            items = [OTHER if item is None else shown_item(item) for item in column.to_pylist()]
             drawn = question.randomize(items, random_state=rng).codes.astype(np.int64)
             return drawn, ~column.is_null().to_numpy(zero_copy_only=False)
 
@@ -139,10 +134,9 @@ class ItemQuery(Query):
 
 
 def _plain(objects: list[Any]) -> tuple[list[Any], Any]:
-    form = RecordForm()
     texts = [None if is_missing(item) else item for item in objects]
     for item in {type(item): item for item in texts if not isinstance(item, str) and item is not None}.values():
-        form.text(item)  # an error: it is no text
+        shown_item(item)  # an error: it is no text
     return texts, nw.String
 
 
@@ -165,9 +159,9 @@ class ItemTally(Tally[ItemCounts, DiscoveryCounts]):
         """How many users have each item."""
         if self.unfit:
             raise DataError(f"Column {self.column!r} must hold texts, but some cells hold something else.")
-        form, counts = study.study.form, Counter[str]()
+        counts = Counter[str]()
         for item, count in self.items.items():
-            counts[form.text(item)] += count
+            counts[shown_item(item)] += count
         del counts[OTHER]
         return ItemCounts(study.study.digest, self.count, counts, self.neither)
 
