@@ -115,17 +115,23 @@ def pins() -> dict[str, str]:
 
 
 def find_uv() -> str | None:
-    """Return uv: the machine's, or PyPI's in `build/uv`; None where neither can be had."""
+    """Return uv: the machine's, or PyPI's beside the user's other caches; None where neither can be had."""
     if found := shutil.which("uv"):
         return found
-    folder = ROOT / "build" / "uv"
+    version = pins()["uv"]
+    folder = _cache() / f"uv-{version}"  # not in this checkout: the next one may have no network
     ours = folder / "bin" / "uv"
     if not ours.exists():
         try:
-            _pip("install", "--target", folder, f"uv=={pins()['uv']}")
+            _pip("install", "--target", folder, f"uv=={version}")
         except SetUpError:
             return None
     return str(ours) if ours.exists() else None
+
+
+def _cache() -> Path:
+    environment = _environment()
+    return Path(environment.get("XDG_CACHE_HOME") or Path(environment["HOME"]) / ".cache") / "hybriddp"
 
 
 def _pip(*words: str | Path) -> None:
@@ -160,37 +166,33 @@ def install(packages: Sequence[str], *, exactly: bool = False) -> None:
 
 
 def _uv_install(uv: str, *words: str, text: str | None = None) -> None:
+    """Install from the cache alone, which takes no network; else with one."""
     command = (uv, "pip", "install", "--quiet", "--python", str(BIN / "python"), *words)
     try:
+        run(*command, "--offline", text=text)
+    except SetUpError:
         run(*command, text=text)
-    except SetUpError as error:
-        try:
-            run(*command, "--offline", text=text)  # a warm cache needs no network
-        except SetUpError:
-            raise error from None
 
 
 def make_environment() -> None:
     """Make `.venv`, if it is missing or its Python is gone or too old."""
+    if not os.access(VENV if VENV.exists() else ROOT, os.W_OK):
+        raise SetUpError(f"{ROOT} cannot be written to. Clone the repository into a folder of yours.")
     try:
         run(BIN / "python", "-c", "import sys; sys.exit(sys.version_info < (3, 11))")
     except SetUpError:
         shutil.rmtree(VENV, ignore_errors=True)
     else:
         return
-    try:
-        VENV.mkdir(exist_ok=True)
-    except OSError as error:
-        raise SetUpError(f"{ROOT} cannot be written to. Clone the repository into a folder of yours.") from error
     if uv := find_uv():
-        run(uv, "venv", "--quiet", "--allow-existing", "--python", _PYTHON, VENV)
+        run(uv, "venv", "--quiet", "--python", _PYTHON, VENV)
         return
     try:
         run(_PYTHON, "-m", "venv", VENV)
     except SetUpError as error:
         raise SetUpError(
-            f"There is no uv, and this Python makes no environment. Install one of them; on Debian: "
-            f"apt-get install python3-venv.\n{error}"
+            "This Python has neither pip, which would install uv, nor what environments take. Install uv, which needs "
+            f"no root, or name another Python: make PYTHON=/path/to/python\n{error}"
         ) from error
 
 
