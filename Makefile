@@ -66,7 +66,7 @@ test-long: $(VENV)/.dev $(VENV)/.java $(VENV)/.chromium ## 300 examples per prop
 faults: $(VENV)/.dev ## kill, starve and restart a curator and its database under load (20 minutes)
 	$(PYTEST) -s -v -m 'long or slow' tests/service/test_faults.py tests/service/test_faults_rounds.py
 
-mutations: $(VENV)/.dev ## plant bugs in lines that privacy rests on; see the tests catch each
+mutations: $(VENV)/.dev js/node_modules/.installed ## plant bugs in lines that privacy rests on; see the tests catch each
 	$(BIN)/python scripts/mutations.py
 
 check: lint types contracts js-types ## format, lint, types and import contracts

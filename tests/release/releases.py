@@ -36,12 +36,14 @@ QUANTILES = DistributionStudy("d", bounds=(0, 100), epsilon=1)
 SHARES = FrequencyStudy("f", categories=["a", "b", "c"], epsilon="0.01", other=True)
 BINARY = FrequencyStudy("f", categories=["a", "b"], epsilon="0.01")
 ITEMS = HeavyHitterStudy("h", epsilon=1, delta=1e-6, alphabet="letters")
+DICTIONARY = HeavyHitterStudy("h", epsilon="0.01", domain=["fig", "kiwi", "plum"])
 KMEANS = {f"K-means in {d}": KMeansStudy("k", n_clusters=3, bounds=[(0, 1)] * d, epsilon=4) for d in (1, 2, 6)}
 
 REPORTS = {name: study.randomize(LOCAL, random_state=1) for name, study in MEANS.items()}
 QUANTILE_REPORTS = QUANTILES.randomize(LOCAL, random_state=1)
 SHARE_REPORTS = SHARES.randomize(RNG.choice(list("abcz"), N_LOCAL).tolist(), random_state=1)
 BINARY_REPORTS = BINARY.randomize(RNG.choice(list("ab"), N_LOCAL).tolist(), random_state=1)
+DICTIONARY_REPORTS = DICTIONARY.dictionary.randomize(["fig"] * 4000 + ["kiwi"] * 2000, random_state=1)
 DISCOVERY_REPORTS = ITEMS.discovery.randomize(["fig"] * 4000 + ["kiwi"] * 2000, random_state=1)
 
 
@@ -120,6 +122,9 @@ RELEASES: dict[str, Release] = {
         trusted=ANSWERS[group], local=None, single_group=True, **options
     ),
     "parts of shares": lambda group, **options: parts(SHARES, ANSWERS[group], OF_PARTS["shares"], **options),
+    "shares of a dictionary": lambda group, **options: DICTIONARY.estimate(
+        trusted=WORDS[group], local=DICTIONARY_REPORTS, **options
+    ),
     "list of items": lambda group, **options: ITEMS.release(WORDS[group], **options),
     "shares of a list": lambda group, **options: ITEMS.estimate(
         trusted=ITEMS.release(WORDS[group], **options), local=None, single_group=True

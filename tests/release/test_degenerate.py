@@ -4,6 +4,7 @@ Each kind draws as for a private release. The mean size of its noise is compared
 sensitivity and ε alone.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -27,10 +28,12 @@ from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, Poi
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.answer import pay
 from hybriddp.mean.check import Checked, WeightRule
+from hybriddp.release.mechanisms import mechanism_for
 from tests.levels import z_limit
 
 EPSILON = 0.02
 MEAN = MeanStudy("m", bounds=(0, 1), epsilon=EPSILON)
+GAUSSIAN = MeanStudy("m", bounds=(0, 1), epsilon=1, delta=1e-6)
 QUANTILES = DistributionStudy("d", bounds=(0, 1), epsilon=EPSILON)
 SHARES = FrequencyStudy("f", categories=list("abcdefg"), epsilon=EPSILON, other=True)
 BINARY = FrequencyStudy("f", categories=["a", "b"], epsilon=EPSILON)
@@ -44,16 +47,19 @@ Noise = Callable[[FloatArray], Draw]
 """From the trusted users' values to what draws the noise of a release about them."""
 
 
-def _total(values: FloatArray) -> Draw:
-    raw = MEAN.summarize_trusted(values)
-    checked = Checked(MEAN, raw, None, WeightRule("trusted-only"))
+def _total(study: MeanStudy) -> Noise:
+    def noise(values: FloatArray) -> Draw:
+        raw = study.summarize_trusted(values)
+        checked = Checked(study, raw, None, WeightRule("trusted-only"))
 
-    def draw() -> IntArray:
-        released = pay(checked)
-        assert released is not None
-        return np.array([released.total - raw.total])
+        def draw() -> IntArray:
+            released = pay(checked)
+            assert released is not None
+            return np.array([released.total - raw.total])
 
-    return draw
+        return draw
+
+    return noise
 
 
 def _histograms(values: FloatArray) -> Draw:
@@ -105,13 +111,16 @@ def _statistic(name: str) -> Noise:
 
 
 KINDS: dict[str, tuple[Noise, float]] = {
-    "total": (_total, UNITS / EPSILON),
+    "total": (_total(MEAN), UNITS / EPSILON),
+    "total, Gaussian": (_total(GAUSSIAN), mechanism_for(GAUSSIAN.privacy).scale),
     "histograms": (_histograms, 4 / EPSILON),
     "counts": (_counts(SHARES), 2 / EPSILON),
     "counts of yes and no": (_counts(BINARY), 1 / EPSILON),
     "items": (_items, 2 / EPSILON),
     **{name: (_statistic(name), 2 * one.max_contribution / EPSILON) for name, one in STATISTICS.items()},
 }
+SIZES = {"total, Gaussian": (math.sqrt(2 / math.pi), math.sqrt(math.pi / 2 - 1))}
+"""Mean size of noise, in scales, and its standard deviation in means: 1 and 1 of Laplace noise."""
 GROUPS = {"one user": SPREAD[:1], "all in one place": np.full(1000, 0.3), "spread": SPREAD}
 
 
@@ -120,11 +129,12 @@ GROUPS = {"one user": SPREAD[:1], "all in one place": np.full(1000, 0.3), "sprea
 def test_the_scale_of_noise_is_that_of_the_study_whatever_the_data(kind: str) -> None:
     """The size of Laplace noise is exponential: the tail of its mean is up to eight times as likely as a normal one."""
     noise, scale = KINDS[kind]
+    mean, spread = SIZES.get(kind, (1.0, 1.0))
     limit = z_limit(8 * len(GROUPS))
     for name, values in GROUPS.items():
         draw = noise(values)
         drawn = np.abs(np.concatenate([draw() for _ in range(-(-6000 // len(draw())))]))
-        z = {factor: (drawn.mean() / (factor * scale) - 1) * len(drawn) ** 0.5 for factor in (0.8, 1.0, 1.2)}
+        z = {f: (drawn.mean() / (f * mean * scale) - 1) / spread * len(drawn) ** 0.5 for f in (0.8, 1.0, 1.2)}
         assert abs(z[1.0]) < limit, name
         assert z[0.8] > limit, name
         assert z[1.2] < -limit, name

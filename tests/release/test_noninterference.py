@@ -4,20 +4,17 @@ All raw values are replaced, while what is released about them and the reports o
 output is the same to the byte: the answer in all its forms, its warnings and pictures, and what errors say.
 """
 
-import sys
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from hybriddp.errors import BudgetError
-from hybriddp.frequency import open_release
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger, mechanisms
+from hybriddp.release import Event, Ledger
+from tests.release.fixed import fix_releases
 from tests.release.releases import EVERY_KIND, RELEASES
 
 METHODS = (
@@ -26,38 +23,10 @@ METHODS = (
 )
 
 
-def _fixed_vector(release: Callable[..., Any]) -> Callable[..., Any]:
-    def released(values: Any, **options: Any) -> Any:  # noqa: ANN401
-        rng = np.random.default_rng(values.size)
-        numbers = rng.integers(-3, 60, values.shape) if values.size > 1 else np.array([2800])  # a count of users
-        return replace(release(values, **options), values=numbers)
-
-    return released
-
-
-def _fixed_total(release: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *values, **options: replace(release(*values, **options), total=77 << 24)
-
-
-def _fixed_items(release: Callable[..., Any]) -> Callable[..., Any]:
-    def released(_: object, n: int, rule: object, *, candidates: Any = (), **options: Any) -> Any:  # noqa: ANN401
-        counts = (90, 70, *range(len(candidates)))
-        return replace(release({}, n, rule, **options), items=("fig", "pear", *candidates), counts=counts)
-
-    return released
-
-
 @pytest.fixture
 def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Released numbers that do not depend on what was counted, wherever in the package they are asked for."""
-    for function, change in (
-        (mechanisms.release_vector, _fixed_vector),
-        (mechanisms.release_total, _fixed_total),
-        (open_release.release_items, _fixed_items),
-    ):
-        for name, module in list(sys.modules.items()):
-            if name.startswith("hybriddp.") and getattr(module, function.__name__, None) is function:
-                monkeypatch.setattr(module, function.__name__, change(function))
+    """Released numbers that do not depend on what was counted."""
+    fix_releases(monkeypatch)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # the date in a picture
 
 

@@ -1,91 +1,67 @@
 """Without a random_state nothing is seeded: neither the noise of a release nor the code of a report."""
 
-import math
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-import hybriddp
-from hybriddp import randomness
-from hybriddp._check import IntArray
 from hybriddp.errors import ParameterError
-from hybriddp.kmeans import paper
+from hybriddp.frequency import heavy_hitters
+from hybriddp.kmeans import HybridKMeans, KMeansStudy, paper
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.release import mechanisms
-from hybriddp.release.mechanisms import Mechanism
-from tests.levels import LEVEL
-from tests.release.releases import ANSWERS, BINARY, EVERY_KIND, ITEMS, KMEANS, LOCAL, MEANS, QUANTILES, RELEASES, SHARES
-
-SOURCE = Path(hybriddp.__file__).parent
-SEEDED = {  # what numpy draws without any harm
-    "kmeans/algorithm/problem.py": "public draws, the same for everybody",
-    "kmeans/reports/codebook.py": "public draws, the same for everybody",
-    "kmeans/protocol/devices.py": "the rounding of simulated devices, from the system's bytes",
-}
+from hybriddp.release import release_total
+from tests.release.drawing import Draws, drawn_by, require_differing, watch
+from tests.release.releases import (
+    ANSWERS,
+    BINARY,
+    EVERY_KIND,
+    ITEMS,
+    KMEANS,
+    LOCAL,
+    MEAN,
+    MEANS,
+    POINTS,
+    QUANTILES,
+    RELEASES,
+    SHARES,
+    WORDS,
+)
 
 
 @pytest.fixture
-def draws(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Mechanism, IntArray]]:
-    """What is drawn for releases, each time by OpenDP. Everything that could be seeded is refused."""
-    drawn: list[tuple[Mechanism, IntArray]] = []
-    outputs: list[list[int]] = []
-    draw, measurement, default = Mechanism.draw, mechanisms._measurement, np.random.default_rng
-
-    def of_opendp(mechanism: Mechanism) -> Any:  # noqa: ANN401
-        real = measurement(mechanism)
-
-        def release(values: list[int]) -> list[int]:
-            outputs.append(real(values))
-            return outputs[-1]
-
-        return real if sys._getframe(1).f_code is not draw.__code__ else release
-
-    def spied(self: Mechanism, shape: tuple[int, ...], random_state: object) -> IntArray:
-        assert random_state is None
-        found = draw(self, shape, None)
-        np.testing.assert_array_equal(found.ravel(), outputs[-1])
-        drawn.append((self, found))
-        return found
-
-    def refused(*_: object, **__: object) -> NoReturn:
-        raise AssertionError("Something was seeded.")
-
-    def unseeded(*seed: Any) -> np.random.Generator:  # noqa: ANN401
-        file = Path(sys._getframe(1).f_code.co_filename)
-        assert file.is_relative_to(SOURCE)
-        assert file.relative_to(SOURCE).as_posix() in SEEDED or seed == ()
-        return default(*seed)
-
-    monkeypatch.setattr(Mechanism, "draw", spied)
-    monkeypatch.setattr(mechanisms, "_measurement", of_opendp)
-    monkeypatch.setattr(randomness.SeededBytes, "__init__", refused)
-    monkeypatch.setattr(np.random, "default_rng", unseeded)
-    for name in ("seed", "PCG64", "MT19937"):
-        monkeypatch.setattr(np.random, name, refused)
-    return drawn
+def draws(monkeypatch: pytest.MonkeyPatch) -> Draws:
+    """What is drawn for releases."""
+    return watch(monkeypatch)
 
 
 @pytest.mark.repeated
 @pytest.mark.parametrize("kind", EVERY_KIND)
-def test_releases_of_the_same_data_differ_and_nothing_is_seeded(
-    kind: str, draws: list[tuple[Mechanism, IntArray]]
-) -> None:
-    """A number has any one value with a chance of tanh(1/2b) at most. It is drawn until that is below `LEVEL`."""
-    runs: list[list[Any]] = []
-    chance = 1.0
-    while chance > LEVEL:
-        draws.clear()
-        RELEASES[kind](1)
-        assert draws
-        if runs:
-            chance *= math.prod(math.tanh(0.5 / mechanism.scale) ** noise.size for mechanism, noise in draws)
-        runs.append([noise.tolist() for _, noise in draws])
-    assert any(run != runs[0] for run in runs)
+def test_releases_of_the_same_data_differ_and_nothing_is_seeded(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_differing(lambda: drawn_by(lambda: RELEASES[kind](1), monkeypatch))
+
+
+def _fit(study: KMeansStudy) -> None:
+    points = POINTS[study.box.n_dimensions][1]
+    options: dict[str, Any] = {"epsilon": study.privacy.epsilon, "bounds": study.box.bounds}
+    HybridKMeans(study.n_clusters, **options, neighbors=study.neighbors).fit(points, np.tile(points, (10, 1)))
+
+
+IN_ONE_CALL: dict[str, Callable[[], object]] = {
+    "a total": lambda: release_total(3000, 10**9, study=MEAN.digest, privacy=MEAN.privacy),
+    "frequent items": lambda: heavy_hitters(trusted=WORDS[1], local=WORDS[1], epsilon=1, delta=1e-6),
+    "frequent items of a dictionary": lambda: heavy_hitters(
+        trusted=WORDS[1], local=WORDS[1], epsilon="0.01", domain=["fig", "kiwi"]
+    ),
+    **{f"{name}, in memory": partial(_fit, study) for name, study in KMEANS.items()},
+}
+
+
+@pytest.mark.repeated
+@pytest.mark.parametrize("kind", IN_ONE_CALL)
+def test_what_releases_in_one_call_is_not_seeded(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_differing(lambda: drawn_by(IN_ONE_CALL[kind], monkeypatch))
 
 
 REPORTS: dict[str, Callable[[], Any]] = {
@@ -98,7 +74,7 @@ REPORTS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("kind", REPORTS)
-def test_the_same_values_are_reported_anew(kind: str, draws: list[tuple[Mechanism, IntArray]]) -> None:
+def test_the_same_values_are_reported_anew(kind: str, draws: Draws) -> None:
     one, other = REPORTS[kind](), REPORTS[kind]()
     assert not np.array_equal(np.asarray(one), np.asarray(other))
     assert not one.seeded

@@ -14,7 +14,7 @@ from hybriddp.kmeans import KMeansStudy
 from hybriddp.release.ledger import Ledger
 from hybriddp.reports import Reports
 from tests.service.attacking import refused
-from tests.service.kmeans_people import DEADLINE, People, in_memory, nonce_of
+from tests.service.kmeans_people import DEADLINE, Asked, People, in_memory, nonce_of
 from tests.service.lives import Contribution, Life, Tally
 
 
@@ -46,12 +46,16 @@ class HeavyLife(Life):
         assert (listed["state"], listed["counts"]) == ("asking", {"trusted": len(self.values), "local": 0})
         text = self.shown().json()["question"]["text"]
         question = FrequencyStudy.from_json(text)
-        reports = question.randomize(self.others)
+        reports = self.answers(question)
         sent = [Contribution(f"l{i}", "reports", {"code": code}) for i, code in enumerate(reports.codes.tolist())]
         told = self.relay(sent, question.digest)
         assert (told["accepted"], told["rejected"]) == (len(self.others), [])
         super().go_on()
         return reports
+
+    def answers(self, question: FrequencyStudy) -> Reports:
+        """What the devices of local people draw."""
+        return question.randomize(self.others)
 
     def sums_of(self, n: int) -> tuple[Tally, Any]:
         return {}, dict(Counter(self.values[:n]))
@@ -109,7 +113,7 @@ class KMeansLife(Life):
         return self.server.http.post(f"/studies/{self.id}/round", headers=self.server.admin, json=DEADLINE)
 
     def go_on(self) -> list[list[dict[str, Any]]]:
-        """Rounds until the end; the last one who is asked never answers."""
+        """Rounds until the end."""
         assert refused(self.next_round()) == "refused"  # it is open
         super().go_on()
         assert refused(self.move("release")) == "refused"  # no round has been asked
@@ -117,13 +121,17 @@ class KMeansLife(Life):
         document = self.next_round().json()
         while document["round"] is not None:
             asked = self.people.asked(self.server)
-            messages = asked.messages(asked.names[:-1])
+            messages = self.answers(asked)
             for who, message in messages.items():
                 assert self.send(Contribution(who, "answers", message)).status_code == 201
             said.append(list(messages.values()))
             assert self.move("close").json()["state"] == "closed"
             document = self.next_round().json()
         return said
+
+    def answers(self, asked: Asked) -> dict[str, dict[str, Any]]:
+        """What the devices of all draw who are asked, but for the last one, who never answers."""
+        return asked.messages(asked.names[:-1])
 
     def send(self, one: Contribution, then: str = "") -> httpx.Response:
         """Who enrolls sends the commitment to their nonce, and opens it with an answer, or to withdraw."""
