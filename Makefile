@@ -32,8 +32,8 @@ UNIT = not (long or $(REST))
 TOGETHER = $(MAKE) --no-print-directory -j3 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 TOOK = @echo "make $@ took $$(($$(date +%s) - $(START))) s"
 
-.PHONY: demo shell serve test test-all quick test-long faults mutations check format docs pages js bench vectors screenshots lock clean help
-.PHONY: types lint contracts js-types js-test site test-python test-rest test-coverage quick-python
+# Every target that is no file.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo ## run the main job on bundled data; show the result and a picture
@@ -46,12 +46,12 @@ shell: $(VENV)/.demo ## open a shell that finds hybriddp and its Python
 serve: $(VENV)/.dev ## start a curator with a study and simulated people
 	@$(BIN)/hybriddp serve --demo
 
-test: $(VENV)/.dev js/dist/hybriddp.js $(VENV)/.java $(VENV)/.chromium ## what to run before a commit: all checks, and all tests but long ones
+test: $(VENV)/.dev js/dist/hybriddp.js $(VENV)/.java $(VENV)/.chromium ## what to run before a commit: all checks, quick tests, representatives of the others
 	@echo "Set-up took $$(($$(date +%s) - $(START))) s"
 	@$(TOGETHER) types lint js-types js-test site test-python
 	$(TOOK)
 
-test-all: $(VENV)/.dev js/dist/hybriddp.js $(VENV)/.java $(VENV)/.chromium ## what CI runs after test: the tests that it leaves out, and coverage
+test-all: $(VENV)/.dev js/dist/hybriddp.js $(VENV)/.java $(VENV)/.chromium ## what CI runs after make test: the tests that it leaves out, and coverage
 	@$(MAKE) --no-print-directory test-rest
 	@$(MAKE) --no-print-directory test-coverage
 	$(TOOK)
@@ -159,7 +159,7 @@ $(VENV)/.chromium: | $(VENV)/.dev $(VENV)/.node
 
 js/node_modules/.installed: js/package.json $(VENV)/.node
 	@echo "Setting up js/node_modules …"
-	@$(JS) npm install --no-package-lock --no-audit --no-fund --prefer-offline --loglevel=error
+	@$(JS) npm install --ignore-scripts --no-package-lock --no-audit --no-fund --prefer-offline --loglevel=error
 	@touch $@
 
 js/dist/hybriddp.js: $(wildcard js/src/*.ts js/src/*/*.ts) js/package.json js/node_modules/.installed

@@ -7,9 +7,10 @@
     python scripts/set_up.py chromium   a browser: $CHROMIUM, the machine's, else npm's
     python scripts/set_up.py lock       constraints.txt anew, with the newest versions
 
-`constraints.txt` has all versions. uv installs in seconds and comes from PyPI where it is missing; pip does where uv
-cannot be had. Each step prints its time, and does nothing where the work is done. Java and Chromium are for some of the
-tests: where one cannot be had, this says so, and the tests that need it are left out and counted.
+`constraints.txt` has all versions. uv installs in seconds, and without a network what it has installed before. Where it
+is missing it comes from PyPI, into `~/.cache/hybriddp`. pip installs where uv cannot be had. Each step prints its time,
+and does nothing where the work is done. Java and Chromium are for some of the tests: where one cannot be had, this says
+so, and the tests that need it are left out and counted.
 """
 
 import os

@@ -100,8 +100,8 @@ def test_the_evidence_of_many_reports_is_that_of_a_normal_score() -> None:
 
 @pytest.fixture(scope="module")
 def small() -> HeavyHitterStudy:
-    """A study whose question has few hash functions, so that a search is quick."""
-    study = HeavyHitterStudy("words", epsilon=4, delta=1e-6)
+    """Study with few hash functions, so that a search is quick, and a δ at which one user is never listed."""
+    study = HeavyHitterStudy("words", epsilon=4, delta=1e-12)
     from hybriddp.channels import LocalHashing
     from hybriddp.frequency import DiscoveryQuestion
 
@@ -155,7 +155,7 @@ def test_discovery_pays_before_it_draws_and_shows_nothing_else(small: HeavyHitte
     with pytest.raises(BudgetError):
         small.estimate(trusted=["a"] * 100, local=reports, ledger=ledger)
     assert ledger.events == ()
-    rich = hdp.Ledger(Privacy(epsilon=4, delta=1e-6))
+    rich = hdp.Ledger(Privacy(epsilon=4, delta=1e-12))
     found = small.estimate(trusted=["a"] * 100 + ["alone"], local=reports, ledger=rich)
     assert len(rich.events) == 1
     assert found.privacy.counted

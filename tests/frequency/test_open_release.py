@@ -182,7 +182,7 @@ def test_candidates_are_shown_whether_anybody_has_them_or_not() -> None:
 
 def test_nothing_may_be_frequent() -> None:
     assert _release({}).items == ()
-    assert _release({"a": 1}).items == ()
+    assert _release({"a": 1}, random_state=1).items == ()  # without a seed it is listed with a chance of δ
 
 
 def test_the_ledger_is_charged_before_the_draw_and_once_only() -> None:

@@ -134,7 +134,7 @@ def test_no_transcript_says_more_than_epsilon_of_anybody(setting: Setting, monke
             ratio = abs(tap.log_ratio(trusted, moved))
             assert ratio <= epsilon
             largest = max(largest, ratio)
-    assert largest > epsilon / 10  # the audit does see them
+    assert largest > epsilon / 50  # the audit does see them
     assert codes > 0 or not setting.n_local
 
 

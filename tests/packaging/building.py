@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from runpy import run_path
 
 ROOT = Path(__file__).parents[2]
 _EPOCH = "1700000000"  # any time: a build does not depend on the clock
@@ -76,7 +77,7 @@ def make_environment(folder: Path, requirement: str, python: str = sys.executabl
     uv takes what it has in its cache, and asks an index for the rest; where there is no uv, pip does it.
     """
     found = Environment(folder)
-    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    uv = run_path(str(ROOT / "scripts" / "set_up.py"))["find_uv"]()
     constraints = ["--constraint", str(ROOT / "constraints.txt")]
     if uv is None:
         _run([python, "-m", "venv", str(folder)], ROOT)

@@ -128,7 +128,17 @@ def shown_by(server: Running, target: Target) -> Iterator[str]:
 
 
 def look_for(secrets: list[bytes], where: dict[str, bytes]) -> list[tuple[str, bytes]]:
-    return [(name, secret) for name, content in where.items() for secret in secrets if secret in content]
+    return [
+        (name, secret)
+        for name, content in where.items()
+        for secret in secrets
+        if secret in content and _is_whole(secret, content)
+    ]
+
+
+def _is_whole(secret: bytes, content: bytes) -> bool:
+    """Whether digits stand somewhere by themselves: inside of random hexadecimal numbers they turn up by chance."""
+    return not secret.isdigit() or re.search(rb"(?<![0-9a-f])%b(?![0-9a-f])" % secret, content) is not None
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -156,6 +166,8 @@ def test_the_search_finds_what_is_there() -> None:
     hidden = f"x{PERSON}y".encode()
     for content in (hidden, hidden.hex().encode(), base64.b64encode(b"ab" + hidden), f"a{PERSON}".encode("utf-16")):
         assert look_for(list(forms(PERSON)), {"here": content})
+    for content, found in ((b'"sum":8630301}', 1), (b"8630301", 1), (b"id a8630301", 0), (b"86303012 8630301-", 1)):
+        assert len(look_for([b"8630301"], {"here": content})) == found
 
 
 @pytest.mark.slow
@@ -178,7 +190,7 @@ def test_nothing_planted_stays_or_is_shown_with_sqlite(tmp_path: Path) -> None:
     assert look_for(secrets, alive | shown | written | files(tmp_path / "data")) == []
     assert log.getvalue().count("\n") > len(answers)
     for text in (log.getvalue(), shown["shown 0"].decode()):
-        assert not re.search(rf"(?<![\w.]){CODE}(?![\w.])", text)
+        assert not re.search(rf"(?<![\w.-]){CODE}(?![\w.])", text)  # with a dash it is a request's number
         assert "127.0.0.1" not in text
 
 
