@@ -1,8 +1,9 @@
 """Differential privacy for people who trust you and people who do not, in one answer.
 
 Some users hand the curator their raw value (the *trusted* group), the others only a report that their own device
-has randomized (the *local* group). Everybody is promised the same ε. hybriddp combines the two groups into one answer
-that is better than either alone can give, and says how wrong it may be and what it cost in privacy.
+has randomized (the *local* group). Everybody is promised the same ε: local users against everybody, trusted users
+against everybody but the curator. hybriddp combines the two groups into one answer, and says how wrong it may be and
+what it cost in privacy.
 
 **For estimating a mean**: `MeanStudy`; `summarize` for tables of any kind; `Privacy` and `Ledger` for counting what
 it costs.

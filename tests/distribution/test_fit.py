@@ -5,28 +5,50 @@ implementation in dense matrices made of them: the linear CDF, its standard erro
 difference, τ² and some quantiles on the unit range.
 """
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.special import chdtrc, ndtri
 
 from hybriddp.channels import MaskedResponse
 from hybriddp.distribution.bins import Bins
-from hybriddp.distribution.fit import DistributionFit, GroupComparison, fit, fit_groups, monotone, pilot_of
-from hybriddp.distribution.least_squares import MaskedEvidence
+from hybriddp.distribution.fit import (
+    DistributionFit,
+    GroupComparison,
+    _TrustedGroup,
+    compare,
+    fit,
+    fit_groups,
+    monotone,
+    pilot_of,
+    spread,
+)
+from hybriddp.distribution.least_squares import MaskedEvidence, Masses, equal_pieces
 from hybriddp.distribution.quantile import quantile
 from hybriddp.distribution.release import PrivateHistogram
 from hybriddp.grid import Grid
 from hybriddp.release.mechanisms import laplace_variance
+from tests.levels import LEVEL
 
 STORED = dict(np.load(Path(__file__).with_name("reference.npz")))
 STUDIES = ("alike", "differ", "few_trusted", "many_labels")
 
 
-def _groups(name: str) -> tuple[PrivateHistogram, MaskedEvidence]:
+class _NormalNoise(PrivateHistogram):
+    """What the reference takes noise for, when it compares groups."""
+
+    @property
+    def fourth_cumulant(self) -> float:
+        return 0.0
+
+
+def _groups(name: str, kind: type[PrivateHistogram] = PrivateHistogram) -> tuple[PrivateHistogram, MaskedEvidence]:
     epsilon = float(STORED[f"{name}_epsilon"])
     noisy, n = STORED[f"{name}_noisy"].astype(np.int64), int(STORED[f"{name}_n_trusted"])
-    trusted = PrivateHistogram(n, noisy, laplace_variance(4 / epsilon), counted=False, seeded=True)
+    trusted = kind(n, noisy, laplace_variance(4 / epsilon), counted=False, seeded=True)
     return trusted, MaskedEvidence(STORED[f"{name}_counts"].astype(np.int64), MaskedResponse(epsilon=epsilon))
 
 
@@ -37,7 +59,7 @@ def _cdf(found: DistributionFit) -> np.ndarray:
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_numbers_are_the_references(name: str) -> None:
     """To 2e-9: the channel's weights are whole multiples of 2^-32, the reference's are not."""
-    trusted, local = _groups(name)
+    trusted, local = _groups(name, _NormalNoise)
     for kind, groups in {"both": (trusted, local), "local": (None, local), "trusted": (trusted, None)}.items():
         found, _ = fit(*groups)
         assert np.abs(_cdf(found) - STORED[f"{name}_{kind}_cdf"]).max() < 2e-9
@@ -98,6 +120,41 @@ def test_the_words_follow_the_difference() -> None:
     assert "a sample of at most 2,500 of the others" in GroupComparison(27.5, 15, 0.02).verdict
     assert GroupComparison(3.841458820694124, 1, 0.0).z == pytest.approx(1.959963984540054)
     assert GroupComparison(1e6, 15, 1.0).z == 37
+
+
+def test_laplace_noise_makes_the_statistic_vary_more() -> None:
+    """By the fourth cumulants of 272 counts: their shares of the statistic add up to its mean, but for other noise."""
+    trusted, local = _groups("few_trusted")
+    _, comparison = fit(trusted, local)
+    assert comparison is not None
+    assert 1.02 < comparison.excess < 2.5
+    assert fit(*_groups("few_trusted", _NormalNoise))[1] == GroupComparison(
+        comparison.statistic, comparison.n_edges, comparison.tau, 1.0
+    )
+    chance = float(chdtrc(15 / 1.6, 30.0 / 1.6))
+    assert chance > float(chdtrc(15, 30.0))
+    assert GroupComparison(30.0, 15, 0.0, 1.6).z == pytest.approx(float(-ndtri(chance / 2)))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_alike_groups_differ_in_five_percent_of_studies_with_20_trusted_users(epsilon: float) -> None:
+    """40,000 draws of the statistic where the local group is known to a millionth; plain chi-square: 8 to 10 %."""
+    rng, pilot, n = np.random.default_rng(2), np.full(256, 1 / 256), 40_000
+    scale = 4 / epsilon
+    released = PrivateHistogram(20, np.zeros(272, np.int64), laplace_variance(scale), counted=False, seeded=True)
+    group, local = _TrustedGroup.of(released), Masses(pilot, spread(pilot) * 1e-6)
+    comparison, _ = compare(local, group, pilot)
+    table, ratio = np.tri(256)[equal_pieces(pilot)], 1 - math.exp(-1 / scale)
+    precision = np.linalg.inv(table @ (local.covariance + group.covariance(pilot)) @ table.T)
+    noise = rng.geometric(ratio, (n, 272)) - rng.geometric(ratio, (n, 272))
+    people = rng.multinomial(20, pilot, n) / 20 - pilot
+    difference = people @ table.T + noise @ (table @ released.noise_influence).T
+    statistic = np.sum(difference @ precision * difference, axis=1)
+    k, excess = comparison.n_edges, comparison.excess
+    assert float(np.var(statistic)) == pytest.approx(2 * k * excess, rel=0.1)
+    fires = int(np.count_nonzero(statistic > excess * stats.chi2.isf(0.05, k / excess)))
+    assert stats.binom.ppf(LEVEL / 2, n, 0.048) <= fires <= stats.binom.isf(LEVEL / 2, n, 0.052)
+    assert np.mean(statistic > stats.chi2.isf(0.05, k)) > 0.07
 
 
 def test_monotone_masses_are_a_distribution_and_leave_one_alone() -> None:

@@ -1,3 +1,4 @@
+import math
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -5,7 +6,14 @@ import numpy as np
 import pytest
 
 from hybriddp.distribution import release
-from hybriddp.distribution.release import N_COARSE, SENSITIVITY, noise_shape, release_histogram, tree
+from hybriddp.distribution.release import (
+    N_COARSE,
+    SENSITIVITY,
+    PrivateHistogram,
+    noise_shape,
+    release_histogram,
+    tree,
+)
 from hybriddp.errors import BudgetError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger, Part, mechanisms
@@ -52,6 +60,30 @@ def test_the_noise_is_that_of_four_over_epsilon(monkeypatch: pytest.MonkeyPatch)
     assert np.array_equal(asked["values"], tree(counts))
     assert released.variance == pytest.approx(laplace_variance(2.0))
     assert (released.count, released.counted, released.seeded) == (2560, False, False)
+
+
+def test_the_influence_of_noise_is_that_of_one_more_in_a_count() -> None:
+    def fractions(values: np.ndarray) -> np.ndarray:
+        return PrivateHistogram(50, values, 3.0, counted=False, seeded=True).fractions
+
+    values, one = tree(_counts((3, 3, 200))), np.eye(272, dtype=np.int64)
+    influence = PrivateHistogram(50, values, 3.0, counted=False, seeded=True).noise_influence
+    assert influence.shape == (256, 272)
+    for i in (0, 7, 15, 16, 100, 271):
+        assert np.allclose(influence[:, i], fractions(values + one[i]) - fractions(values), atol=1e-15)
+    noise = PrivateHistogram(50, values, 3.0, counted=False, seeded=True).noise_covariance
+    assert np.allclose(3.0 * influence @ influence.T, noise, atol=1e-15)
+
+
+@pytest.mark.parametrize("scale", [0.4, 2.0, 30.0])
+def test_the_fourth_cumulant_is_that_of_discrete_laplace_noise(scale: float) -> None:
+    k = np.arange(-60 * math.ceil(scale), 60 * math.ceil(scale) + 1)
+    law = np.exp(-np.abs(k) / scale)
+    law /= law.sum()
+    variance = laplace_variance(scale)
+    assert law @ k**2 == pytest.approx(variance)
+    released = PrivateHistogram(50, tree(_counts((3,))), variance, counted=False, seeded=True)
+    assert released.fourth_cumulant == pytest.approx(float(law @ k.astype(float) ** 4) - 3 * variance**2)
 
 
 def test_the_shape_is_the_inverse_of_the_information_on_sum_zero() -> None:

@@ -17,7 +17,7 @@ def test_without_a_shape_there_are_ranks_only() -> None:
     made = plan_quantiles(n_users=10**6, trusted_fraction=0, epsilon=1, bounds=(0, 1))
     assert made.rank_error == pytest.approx((MaskedResponse(epsilon=1).rank_variance / 10**6) ** 0.5, rel=0.01)
     (median, *_) = made.rows
-    assert median.value is median.value_error is None
+    assert median.value is median.value_error is median.median_error is None
     assert np.isnan(median.trusted_rank_error)
     assert "single model" in made.explain()
     assert "nothing about the shape" in made.explain()
@@ -70,13 +70,15 @@ def test_what_is_found_is_enough_and_a_little_less_is_not(for_: str) -> None:
 
 
 def test_noise_may_lead_as_far_as_the_bounds() -> None:
-    """Equal values do not make an answer that is all noise exact."""
+    """Equal values do not make an answer that is all noise exact; the place within their bin is not known."""
     made = plan_quantiles(n_users=100, trusted_fraction=0.1, epsilon=0.1, bounds=(0, 8), shape=[2.0, 2.0])
     assert made.row(0.5).rank_error > 0.5
-    assert made.row(0.5).value_error == 4
-    assert made.row(0.95).value_error == 4
+    for q in (0.5, 0.95):
+        error = made.row(q).value_error
+        assert error is not None
+        assert 3 < error < 6  # answers are 0 or 8, and the truth is 2
     many = plan_quantiles(n_users=10**6, trusted_fraction=0.1, epsilon=1, bounds=(0, 8), shape=[2.0, 2.0])
-    assert many.row(0.5).value_error == 0
+    assert many.row(0.5).value_error == pytest.approx(0.0, abs=8 / 254)
 
 
 @pytest.mark.parametrize(("fraction", "missing"), [(0, "trusted_rank_error"), (1, "local_rank_error")])

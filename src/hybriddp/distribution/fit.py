@@ -9,11 +9,20 @@ compared at the edges, 15 at most, that cut the pilot into 16 equal masses. With
 if the groups are alike, and $S$ the covariance of these CDF values for one user,
 
 $$
-T = d^T V^{-1} d, \qquad \tau^2 = \frac{\max(0,\; T - \chi^2_{K, 0.95})}{\operatorname{tr}(V^{-1} S)}
+T = d^T V^{-1} d, \qquad \tau^2 = \frac{\max(0,\; T - t_{0.95})}{\operatorname{tr}(V^{-1} S)}
 $$
 
 for $K$ edges: the variance between groups of DerSimonian and Laird, with a threshold, so that chance alone gives 0 in
-95 % of studies. The trusted group's covariance grows by $\tau^2 S$, and it counts less. The answer is then about
+95 % of studies. $T$ has mean $K$, and varies more than a chi-square variable, because the curator's noise is Laplace
+noise: with $d = B\eta + \ldots$ for the noise $\eta$ of single counts, whose fourth cumulant is $\kappa_4$,
+
+$$
+\operatorname{Var} T = 2 K r, \qquad r = 1 + \frac{\kappa_4}{2K} \sum_j \bigl((B^T V^{-1} B)_{jj}\bigr)^2.
+$$
+
+So $t_{0.95}$ is that of $r$ times a chi-square variable with $K/r$ degrees of freedom (Satterthwaite 1946). With 20
+trusted users $r$ is up to 2, and plain chi-square variables would tell groups apart that are alike in 7 to 10 % of
+studies. The trusted group's covariance grows by $\tau^2 S$, and it counts less. The answer is then about
 everybody, $(1 - c)$ of what is said of the others plus $c$ of the trusted group as it is, $c$ its fraction of the
 users.
 """
@@ -54,13 +63,15 @@ class GroupComparison:
     """$K$: at how many edges they were compared; $T$ is about that large if the groups are alike."""
     tau: float
     r"""$\tau$: the spread between groups, as a multiple of that of a single user; 0 if chance explains all."""
+    excess: float = 1.0
+    """$r$: the variance of $T$ if the groups are alike, over that of a chi-square variable."""
 
     @property
     def z(self) -> float:
         """Difference in standard errors: that of one number which chance would explain as well as all these."""
         from scipy.special import chdtrc, ndtri
 
-        chance = float(chdtrc(self.n_edges, self.statistic))
+        chance = float(chdtrc(self.n_edges / self.excess, self.statistic / self.excess))
         return min(float(-ndtri(chance / 2)), _LARGEST_Z) if chance > 0 else _LARGEST_Z
 
     @property
@@ -155,7 +166,7 @@ def fit(
     trusted: PrivateHistogram | None, local: MaskedEvidence | None
 ) -> tuple[DistributionFit, GroupComparison | None]:
     """The masses from one group or both."""
-    group = None if trusted is None else _TrustedGroup(trusted, trusted.fractions, trusted.noise_covariance)
+    group = None if trusted is None else _TrustedGroup.of(trusted)
     pilot = np.full(N_BINS, 1 / N_BINS)
     if group is not None and group.count >= N_BINS:
         pilot = pilot_of(group.fractions)
@@ -165,8 +176,7 @@ def fit(
         if group is not None:
             covariance = group.covariance(pilot)
             if local is not None and turn == _TURNS - 1:
-                said_by_trusted = Masses(group.fractions, covariance)
-                comparison, tau2 = compare(solve(known), said_by_trusted, pilot)
+                comparison, tau2 = compare(solve(known), group, pilot)
             doubted = covariance + tau2 * spread(pilot) if tau2 else covariance
             said = of_known_covariance(group.fractions, doubted)
             known = known.plus(said)
@@ -184,6 +194,11 @@ class _TrustedGroup:
     fractions: FloatArray
     noise: FloatArray
 
+    @classmethod
+    def of(cls, released: PrivateHistogram) -> "_TrustedGroup":
+        """Estimate the fractions of a released histogram."""
+        return cls(released, released.fractions, released.noise_covariance)
+
     @property
     def count(self) -> int:
         return self.released.count
@@ -193,17 +208,20 @@ class _TrustedGroup:
         return self.noise + spread(masses) / self.count
 
 
-def compare(local: Masses, trusted: Masses, pilot: FloatArray) -> tuple[GroupComparison, float]:
-    r"""How much more than chance the two CDFs differ, and $\tau^2$."""
+def compare(local: Masses, trusted: _TrustedGroup, pilot: FloatArray) -> tuple[GroupComparison, float]:
+    r"""Compare the CDFs of the two groups; also return $\tau^2$."""
     from scipy.special import chdtri
 
     below = np.tri(N_BINS)[equal_pieces(pilot)]
-    difference = below @ (local.values - trusted.values)
-    precision = np.linalg.inv(below @ (local.covariance + trusted.covariance) @ below.T)
-    statistic = float(difference @ precision @ difference)
-    excess = max(0.0, statistic - float(chdtri(len(below), _CHANCE)))
-    tau2 = excess / float(np.trace(precision @ below @ spread(pilot) @ below.T))
-    return GroupComparison(statistic, len(below), tau2**0.5), tau2
+    difference = below @ (local.values - trusted.fractions)
+    precision = np.linalg.inv(below @ (local.covariance + trusted.covariance(pilot)) @ below.T)
+    statistic, k = float(difference @ precision @ difference), len(below)
+    noise = below @ trusted.released.noise_influence
+    shares = np.sum(noise * (precision @ noise), axis=0)
+    excess = 1 + trusted.released.fourth_cumulant * float(shares @ shares) / (2 * k)
+    beyond = max(0.0, statistic - excess * float(chdtri(k / excess, _CHANCE)))
+    tau2 = beyond / float(np.trace(precision @ below @ spread(pilot) @ below.T))
+    return GroupComparison(statistic, k, tau2**0.5, excess), tau2
 
 
 def _everybody(others: Masses, trusted: Masses, said: Information, c: float) -> Masses:

@@ -60,6 +60,17 @@ class PrivateHistogram:
         return found
 
     @property
+    def noise_influence(self) -> FloatArray:
+        """Change of `fractions` (rows) per unit of noise on each of the 272 counts (columns)."""
+        shape = noise_shape() / self.count
+        return np.hstack([shape.reshape(N_BINS, N_COARSE, _WIDE).sum(axis=2), shape])
+
+    @property
+    def fourth_cumulant(self) -> float:
+        """Fourth cumulant of the discrete Laplace noise on each count."""
+        return self.variance + 3 * self.variance**2
+
+    @property
     def noise_covariance(self) -> FloatArray:
         """The covariance that the noise gives to `fractions`."""
         return noise_shape() * (self.variance / self.count**2)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 HEADINGS = ("", "value", "error", "95 % interval", "rank error", "trusted", "local")
 _CLAMPED = 0.005  # of the users at a bound: half of what makes p99 one
+_HEAVY = 3.0  # times the median error of a normal law: from there on a few large errors make the mean square
+_NORMAL = 0.6745  # median absolute error of a normal law, over its standard deviation
 _HELPS = 0.95  # an error below this fraction of another one is worth a word
 
 
@@ -59,8 +61,15 @@ def what_you_get(made: "QuantilePlan") -> list[str]:
             lines.append(f"{name(row)}: typically off by {rank}.")
             continue
         value, error = to_precision_of(row.value, row.value_error or 1.0), significant(row.value_error, 2)
-        lines.append(f"{name(row)}: about {value}, typically off by {error} ({rank}).")
+        lines.append(f"{name(row)}: about {value}, typically off by {error} ({rank}){often(row)}.")
     return ["You get:", *lines]
+
+
+def often(row: "QuantileRow") -> str:
+    """State the median error where a few large errors dominate the mean square; else empty."""
+    if row.value_error is None or row.median_error is None or row.value_error <= _HEAVY * row.median_error / _NORMAL:
+        return ""
+    return f", half of the time by less than {significant(row.median_error, 2)}"
 
 
 def worth(made: "QuantilePlan") -> list[str]:

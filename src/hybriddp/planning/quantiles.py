@@ -5,9 +5,10 @@ p96. It follows from the covariance of the least squares estimate (`hybriddp.dis
 sizes, ε, and masses of the bins. Where nothing is known of these, they are taken to be equal: for local users alone
 that is the closed form of `MaskedResponse.rank_variance`.
 
-With a rough *shape* the rank error becomes a *value error*: half the distance between the quantiles one rank error
-below and above, or the bounds where there are none. Where values lie within a bin is not known to an estimate, so what
-that costs is in both errors: the rank of the answer that exact masses would give.
+With a rough *shape* the rank error becomes a *value error*: the root mean square over the law of the answer
+(`hybriddp.planning.quantile_law`), and beside it the median of the absolute error, which is far smaller where tails are
+long. Where values lie within a bin is not known to an estimate, so what that costs is in all errors: the rank and the
+value of the answer that exact masses would give.
 """
 
 import json
@@ -28,6 +29,7 @@ from hybriddp.distribution.fit import DistributionFit
 from hybriddp.distribution.quantile import asked, quantile
 from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
+from hybriddp.planning.quantile_law import answer_law
 from hybriddp.planning.search import EPSILONS
 from hybriddp.privacy import Privacy
 from hybriddp.simulation.distributions import population
@@ -55,7 +57,9 @@ class QuantileRow:
     value: float | None
     """The quantile of the assumed shape; None without one."""
     value_error: float | None
-    """Typical, in the units of the values."""
+    """Typical (root mean squared), in the units of the values; None without a shape."""
+    median_error: float | None
+    """The absolute error that is exceeded half of the time. In long tails it is far smaller than `value_error`."""
     lower: float | None
     """Where the 95 % interval would begin on average, at an edge."""
     upper: float | None
@@ -115,14 +119,11 @@ class QuantilePlan:
         return float(np.sqrt(np.mean(self._both.standard_errors**2)))
 
     def errors(self, q: float) -> tuple[float, float | None]:
-        """The rank error to expect at a quantile and, if there is a shape, the value error."""
+        """Compute the rank error at a quantile and, if there is a shape, the value error: root mean squares."""
         rank = self._rank_error(self._both, q)
         if self.crowd is None:
             return rank, None
-        grid = self.bins.grid  # where not even the rank is known to be one, an answer may be as far off as a bound
-        low = self.crowd.between(q - rank) if q > rank else grid.lower
-        high = self.crowd.between(q + rank) if q + rank < 1 else grid.upper
-        return rank, (high - low) / 2
+        return rank, answer_law(self._both, self.bins, q).rms_error(self.crowd.quantile(q))
 
     @cached_property
     def rows(self) -> tuple[QuantileRow, ...]:
@@ -134,12 +135,14 @@ class QuantilePlan:
         return self._row(_check.number("q", q, _check.FRACTION))
 
     def _row(self, q: float) -> QuantileRow:
-        rank, error = self.errors(q)
+        rank = self._rank_error(self._both, q)
         alone = [float("nan") if fit is None else self._rank_error(fit, q) for fit in self._alone]
         if self.crowd is None:
-            return QuantileRow(q, rank, alone[0], alone[1], None, None, None, None)
+            return QuantileRow(q, rank, alone[0], alone[1], None, None, None, None, None)
         low, high = quantile(self._both, self.bins, q, 0.95).interval
-        return QuantileRow(q, rank, alone[0], alone[1], self.crowd.quantile(q), error, low, high)
+        law, value = answer_law(self._both, self.bins, q), self.crowd.quantile(q)
+        errors = law.rms_error(value), law.median_error(value)
+        return QuantileRow(q, rank, alone[0], alone[1], value, *errors, low, high)
 
     def bin_mass(self, q: float) -> float:
         """The fraction of the users in the bin of a quantile, within which nothing is known; 0 without a shape.
@@ -240,7 +243,7 @@ def plan_quantiles(
     ...                       shape="lognormal(550, 520)")
     >>> row = made.row(0.95)
     >>> print(f"{row.value:.0f} ms, give or take {row.value_error:.0f} ({row.rank_error:.2%} of the users)")
-    1486 ms, give or take 25 (0.22% of the users)
+    1486 ms, give or take 26 (0.22% of the users)
     """
     users = _check.integer("n_users", n_users, at_least=4, at_most=MOST_USERS)
     n_trusted = round(_check.number("trusted_fraction", trusted_fraction, _check.WEIGHT) * users)
@@ -298,7 +301,7 @@ def solve_quantiles(
     >>> found = solve_quantiles(for_="n_users", q=0.95, target_error=50, trusted_fraction=0.01, epsilon=1,
     ...                         bounds=(0, 10_000), scale="log", shape="lognormal(550, 520)")
     >>> print(f"{found.value:,.0f}")
-    351,763
+    358,101
     """
     _check.choice("for_", for_, UNKNOWNS)
     given = {"n_users": n_users, "trusted_fraction": trusted_fraction, "epsilon": epsilon}
