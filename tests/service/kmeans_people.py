@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from hybriddp.service.store.ledger import DatabaseLedgerStore
 from tests.service.running import CLOSES, CONSENT, Running
 
 DEADLINE = {"closes_at": CLOSES}
+YEAR = timedelta(days=365)  # some tests let days pass
 
 
 def nonce_of(name: str) -> str:
@@ -83,7 +85,7 @@ class People:
         asyncio.run(work())
 
     def token(self, server: Running, name: str) -> str:
-        return server.token(name, self.id)["Authorization"].removeprefix("Bearer ")
+        return server.token(name, self.id, YEAR)["Authorization"].removeprefix("Bearer ")
 
     def asked(self, server: Running, nonces: Mapping[str, str] | None = None) -> "Asked":
         """The round that is asked, as devices see it, with the nonces that they have drawn."""

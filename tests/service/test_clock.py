@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from hybriddp.service.store.facts import TIME, known_fact
 from tests.service.attacking import NONCE, Target, new_target
 from tests.service.clocks import set_clocks
 from tests.service.kmeans_people import People
-from tests.service.running import Running, running
+from tests.service.running import HOUR, Running, running
 from tests.service.store.databases.written import VISITS
 
 START, DAY = 1_900_000_000, 86_400
@@ -106,11 +107,12 @@ def test_a_start_is_compared_with_the_last_time_stored(
     assert Clock().certain()  # --clock-ok
 
 
-def test_a_later_time_of_another_replica_is_a_reason_to_doubt() -> None:
+def test_a_later_time_of_another_replica_is_a_reason_to_doubt(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    for ahead, certain in ((0, True), (MOST_APART, True), (MOST_APART + 1, False), (-DAY, True)):
+    for ahead, certain in ((0, True), (MOST_APART, True), (MOST_APART + 1, False), (DAY, False), (-DAY, True)):
         stored = CertainTime(START + ahead, 0, "other")
         assert (clock.to_store(stored) is not None, clock.certain()) == (certain, certain)
+    assert [record.msg for record in caplog.records] == ["clock in doubt", "clock right again"]
 
 
 # In a server
@@ -193,6 +195,24 @@ def test_whoever_comes_after_the_time_in_doubt_is_to_come_again(
     told = server.http.post(f"/studies/{target.id}/batches", headers=relay, json=batch)
     assert told.json()["rejected"] == [{"index": 0, "reason": "unavailable"}]
     assert closed.send(closed.report(8), who="b").json()["reason"] == "closed"  # that is certain
+
+
+def test_a_token_is_valid_by_the_right_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(tmp_path) as server:
+        target = new_target(server, closes_at=CLOSES)
+        people = {"short": timedelta(seconds=60), "ann": HOUR, "ben": HOUR}
+        tokens = {name: server.token(name, target.id, life)["Authorization"] for name, life in people.items()}
+
+        def send(who: str) -> tuple[int, str]:
+            answer = target.send(target.report(), authorization=tokens[who])
+            return answer.status_code, answer.json().get("reason", "")
+
+        for wall, elapsed, who in ((10 * DAY, 30, "ann"), (-10 * DAY, 120, "ben")):
+            set_clocks(monkeypatch, START + wall, elapsed=START + elapsed)
+            assert send(who) == (201, "")
+        assert send("short") == (503, "unavailable")  # expired; but whoever heard that would not come again
+        set_clocks(monkeypatch, START + 180)
+        assert send("short") == (401, "bad-token")
 
 
 @pytest.fixture

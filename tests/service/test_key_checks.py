@@ -5,12 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, select
+from sqlalchemy import Connection, Engine, event, inspect, select, text
+from sqlalchemy.exc import OperationalError
 
 from hybriddp.errors import DataError
 from hybriddp.service import key_checks
+from hybriddp.service.app import prepare
 from hybriddp.service.key_checks import CHECKS, require_same_keys
 from hybriddp.service.keys import MasterKey, participant_hash
+from hybriddp.service.settings import Settings
+from hybriddp.service.store import engine as engines
 from hybriddp.service.store import seal
 from hybriddp.service.store.engine import reading, writing
 from hybriddp.service.store.facts import first_fact, known_fact, set_fact
@@ -41,7 +45,10 @@ def test_check_values_by_their_definition() -> None:
     texts.append(f'hybriddp answer 1\n{{"round":"{zero}","ask":0,"variant":1,"code":2}}\n{"f" * 32}')
     sealed = "token secret", "operator sessions"
     secret, sessions = derived(sealed[0]).hex().encode(), derived(sealed[1])
+    accented = f"{zero}\nsub\ncheck \N{LATIN SMALL LETTER E WITH ACUTE}".encode()
+    accents = hashlib.blake2b(accented, key=derived("participants"), digest_size=16)
     assert CHECKS["participants"](master) == people.hexdigest()
+    assert CHECKS["spellings"](master) == accents.hexdigest()
     assert CHECKS["commitments"](master) == " ".join(hashlib.sha256(text.encode()).hexdigest() for text in texts)
     assert CHECKS["token secret"](master) == hashlib.sha256(b"check\n" + secret).hexdigest()
     assert CHECKS["sessions"](master) == hashlib.sha256(b"check\n" + sessions).hexdigest()
@@ -91,11 +98,17 @@ def _hash(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(key_checks, "participant_hash", lambda key, *_: hashlib.sha256(key).digest()[:16])
 
 
+def _normal(patched: pytest.MonkeyPatch) -> None:
+    patched.setattr("unicodedata.normalize", lambda _, text: text)
+
+
 def _seal(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(seal, "_context", lambda *_: b"another")
 
 
-@pytest.mark.parametrize(("change", "harm"), [(_hash, "take part a second time"), (_seal, "no total")])
+@pytest.mark.parametrize(
+    ("change", "harm"), [(_hash, "everybody could take part"), (_normal, "names have accents"), (_seal, "no total")]
+)
 def test_what_would_go_wrong_is_said(
     sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch, change: Patch, harm: str
 ) -> None:
@@ -106,7 +119,63 @@ def test_what_would_go_wrong_is_said(
     assert refusal.value.__context__ is None
 
 
+def started_and_stopped(settings: Settings) -> list[str]:
+    """Return the names of the tables of a server that was started and stopped."""
+    prepared = prepare(settings)
+    names: list[str] = inspect(prepared.app.state.curator.engine).get_table_names()
+    prepared.app.state.curator.close()
+    return names
+
+
+@pytest.fixture
+def settings(address: str, tmp_path: Path) -> Settings:
+    return Settings(data=tmp_path / "data", key_file=tmp_path / "hybriddp.key", database=address)
+
+
+def test_a_missing_key_is_not_replaced(settings: Settings) -> None:
+    started_and_stopped(settings)
+    lost = settings.key_file.rename(settings.key_file.with_name("elsewhere"))
+    with pytest.raises(DataError, match=r"its key file .*hybriddp\.key is missing. Restore the key"):
+        prepare(settings)
+    assert not settings.key_file.exists()
+    lost.rename(settings.key_file)
+    started_and_stopped(settings)
+
+
+def test_a_first_start_that_failed_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise OperationalError(None, None, OSError("the disk is full"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engines, "_migrate", fail)
+        with pytest.raises(DataError, match=r"could not be brought up to date \(OSError\)"):
+            prepare(settings)
+    assert not settings.key_file.exists()
+    started_and_stopped(settings)
+
+
+def test_a_start_that_is_refused_leaves_the_tables_of_the_version_before(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started_and_stopped(settings)
+    migrate = engines._migrate
+
+    def migrate_further(connection: Connection) -> None:
+        migrate(connection)
+        connection.execute(text("CREATE TABLE later (x INTEGER)"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '9.9.9'"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engines, "_migrate", migrate_further)
+        patched.setitem(CHECKS, "participants", lambda _: "another")
+        with pytest.raises(DataError, match="Nothing was changed. Install the version that wrote it"):
+            prepare(settings)
+    assert "later" not in started_and_stopped(settings)
+
+
 def test_facts_are_kept_until_they_are_replaced(engine: Engine) -> None:
+    failed: list[object] = []
+    event.listen(engine, "handle_error", failed.append)
     with writing(engine) as connection:
         assert known_fact(connection, "a") is None
         assert first_fact(connection, "a", "1") == "1"
@@ -115,3 +184,4 @@ def test_facts_are_kept_until_they_are_replaced(engine: Engine) -> None:
         set_fact(connection, "b", "4")
     with reading(engine) as connection:
         assert [known_fact(connection, name) for name in "ab"] == ["3", "4"]
+    assert not failed  # PostgreSQL would log every statement that fails, one a minute

@@ -239,11 +239,13 @@ def test_a_batch_of_which_nothing_is_taken_because_the_study_is_closed_is_refuse
 
     first, second = (BatchedReport(name, 1, NONCE) for name in "ab")
     assert batch(first)["accepted"] == 1
+    assert batch(None)["rejected"] == [{"index": 0, "reason": "malformed"}]  # it is open
     run(life.move(curator, known.stored.id, "close"))
     assert reason(participation.contribute_batch(curator, known, digest, [second], "backend")) == "closed"
     assert reason(participation.contribute_batch(curator, known, digest, [second, None], "backend")) == "closed"
     again = batch(first, second)  # whoever did not hear the answer hears it now
     assert (again["accepted"], again["repeated"]) == (0, 1)
     assert again["rejected"] == [{"index": 1, "reason": "closed"}]
-    assert batch(None)["rejected"] == [{"index": 0, "reason": "malformed"}]
+    unreadable = [None, BatchedReport("c", 10**6, NONCE)]
+    assert reason(participation.contribute_batch(curator, known, digest, unreadable, "backend")) == "closed"
     assert counts(curator, known) == (0, 1)

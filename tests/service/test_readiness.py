@@ -14,12 +14,14 @@ from sqlalchemy.exc import OperationalError
 
 from hybriddp.service import readiness as module
 from hybriddp.service import writer as writers
+from hybriddp.service.app import prepare
 from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.observe import Metrics
 from hybriddp.service.problems import Refusal
 from hybriddp.service.readiness import LEAST_FREE, LONGEST_WAIT, Readiness
 from hybriddp.service.round_timer import RoundTimer
+from hybriddp.service.settings import Settings
 from hybriddp.service.store.engine import open_engine, reading, snapshot, writing
 from hybriddp.service.tokens import TokenKeys
 from tests.service.attacking import new_target
@@ -110,6 +112,25 @@ def test_a_disk_that_is_nearly_full(curator: Curator, monkeypatch: pytest.Monkey
         assert asyncio.run(trouble(Readiness(curator, None))) == ""  # the database is elsewhere
     monkeypatch.undo()
     assert "cannot be reached" in asyncio.run(trouble(Readiness(curator, tmp_path / "none")))
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_the_disk_of_an_embedded_database_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, elsewhere: bool
+) -> None:
+    folder, asked = tmp_path / ("elsewhere" if elsewhere else "data"), list[Path]()
+    (tmp_path / "elsewhere").mkdir()
+    database = f"sqlite:///{folder / 'curator.sqlite'}" if elsewhere else ""
+    prepared = prepare(Settings(data=tmp_path / "data", key_file=tmp_path / "hybriddp.key", database=database))
+
+    def usage(path: Path) -> SimpleNamespace:
+        asked.append(path)
+        return SimpleNamespace(free=0)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    assert "0 MiB left" in asyncio.run(trouble(prepared.app.state.readiness))
+    assert asked == [folder]
+    prepared.app.state.curator.close()
 
 
 def test_a_database_that_hangs_is_asked_once(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.service.tokens import LONGEST_SUBJECT, TokenError, TokenKeys, mint
+from hybriddp.service.tokens import LONGEST_SUBJECT, TokenError, TokenKeys, TokenTimeError, mint
 from tests.test_leaks import everything
 
 SECRET = b"0123456789abcdef" * 4
@@ -112,6 +112,20 @@ def test_expired_and_early_tokens() -> None:
     assert "not valid yet" in refused(token(claims(iat=int(time.time()) + 60)))
 
 
+def test_tokens_at_a_given_time() -> None:
+    made = token({"sub": "u1", "aud": "minutes", "iat": 1000, "nbf": 2000, "exp": 3000})
+    for now in (2000, 2999):
+        assert KEYS.verified(made, "minutes", now=now).subject == "u1"
+    for now, words in ((0, "not valid yet"), (1999, "not valid yet"), (3000, "expired"), (2**40, "expired")):
+        with pytest.raises(TokenTimeError, match=words):
+            KEYS.verified(made, "minutes", now=now)
+    with pytest.raises(TokenTimeError, match="not valid yet"):
+        KEYS.verified(token({"sub": "u1", "aud": "minutes", "iat": 1000, "exp": 3000}), "minutes", now=999)
+    forged = made.rpartition(".")[0] + "."
+    with pytest.raises(TokenError, match="signature"):  # whose times say nothing
+        KEYS.verified(forged, "minutes", now=2000)
+
+
 def test_tokens_of_another_study() -> None:
     assert "another study" in refused(token(claims(aud="incomes")))
     assert "another study" in refused(token(claims(aud="Minutes")))
@@ -155,9 +169,12 @@ def test_subjects_that_are_none(subject: object) -> None:
     refused(token(claims(sub=subject)))
 
 
-@pytest.mark.parametrize("exp", ["soon", float("inf"), float("nan"), [1], {}, -1, True])
-def test_times_that_are_none(exp: object) -> None:
-    refused(token(claims(exp=exp)))
+@pytest.mark.parametrize("time_", ["soon", float("inf"), float("nan"), [1], {}, -1, True])
+def test_times_that_are_none(time_: object) -> None:
+    refused(token(claims(exp=time_)))
+    if not isinstance(time_, int):  # a time long ago
+        refused(token(claims(nbf=time_)))
+        refused(token(claims(iat=time_)))
 
 
 @pytest.mark.parametrize("body", [[], "u1", 7, None, ["sub", "aud"]])

@@ -66,7 +66,7 @@ async def answer(curator: Curator, known: KnownStudy, sent: SentAnswer, token: s
     study = known.stored
     if not isinstance(known.kind, KMeansKind):
         raise Refusal("refused", NO_ROUNDS)
-    subject = curator.tokens.subject(token or "", study.id)
+    subject = curator.verified(token, study.id).subject
     who = keyed_hash(curator, known, f"answer\n{subject}")
     asked = await curator.asked(study.id, sent.message["round"])
     if asked is None:

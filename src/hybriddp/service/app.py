@@ -26,7 +26,7 @@ from hybriddp.service.clock import CertainTime, Clock
 from hybriddp.service.curator import Curator
 from hybriddp.service.documents import RECEIPTS_KEY
 from hybriddp.service.folder_lock import FolderLock
-from hybriddp.service.key_checks import require_same_keys
+from hybriddp.service.key_checks import require_same_keys, require_unused
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.planner import Planner
@@ -40,7 +40,7 @@ from hybriddp.service.routes.wire import BODIES, in_our_words
 from hybriddp.service.settings import Settings
 from hybriddp.service.static_files import static_files
 from hybriddp.service.store import studies as stored
-from hybriddp.service.store.engine import open_engine, writing
+from hybriddp.service.store.engine import opening
 from hybriddp.service.store.facts import TIME, known_fact, set_fact
 from hybriddp.service.tokens import TokenKeys
 
@@ -70,10 +70,8 @@ def prepare(settings: Settings, *, new_admin_key: bool = False, clock_ok: bool =
         if not settings.database:
             settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
             until_closed.callback(FolderLock(settings.data).release)
-        engine = open_engine(settings.database_url)
-        until_closed.callback(engine.dispose)
-        master = _master(settings)
-        with writing(engine) as connection:
+        with opening(settings.database_url) as (engine, connection):
+            master = _master(settings, connection)
             require_same_keys(connection, master, settings.key_file)
             if new_admin_key:
                 stored.forget_credential(connection, "admin")
@@ -86,13 +84,14 @@ def prepare(settings: Settings, *, new_admin_key: bool = False, clock_ok: bool =
                     "replace the one in use: --new-admin-key."
                 )
             clock = _clock(connection, clock_ok=clock_ok)
+        until_closed.callback(engine.dispose)
         metrics, tokens, replica = Metrics(), _token_keys(settings, master), _replica(engine)
         released = until_closed.pop_all().close  # from here on the curator's
     curator = Curator(engine, master, tokens, replica=replica, clock=clock, committed=metrics.commit, closed=released)
     state = {
         "curator": curator,
         "round_timer": RoundTimer(curator, metrics),
-        "readiness": Readiness(curator, None if settings.database else settings.data),
+        "readiness": Readiness(curator, settings.sqlite_file and settings.sqlite_file.parent),
         "settings": settings,
         "admin_hash": admin_hash,
         "session_key": master.sessions,
@@ -107,9 +106,10 @@ def prepare(settings: Settings, *, new_admin_key: bool = False, clock_ok: bool =
     return Prepared(_application(settings, state), admin_key if first else None, warning)
 
 
-def _master(settings: Settings) -> MasterKey:
+def _master(settings: Settings, connection: Connection) -> MasterKey:
     if settings.key_file.exists():
         return MasterKey.load(settings.key_file)
+    require_unused(connection, settings.key_file)
     return MasterKey.create(settings.key_file, data=settings.data)
 
 

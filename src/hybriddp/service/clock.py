@@ -29,7 +29,7 @@ MOST_APART = 300
 """Seconds that a reading may be off."""
 _RENEWED = 86_400  # seconds until a certain time is replaced by a later one: small corrections may add up by then
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_IN_DOUBT = "The server's clock is in doubt, so nothing is closed or published in time. Its operator has to correct it."
+_IN_DOUBT = "The server's clock is in doubt. Nothing is decided by the time until its operator has corrected it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Clock:
         with self._lock:
             now = self._read()
             ahead = 0.0 if stored is None else stored.at - now
-            self._behind = ahead if ahead > MOST_APART else 0.0
+            self._note(self._off, ahead if ahead > MOST_APART else 0.0)
             if self._off or self._behind:
                 return None
             return CertainTime(now, elapsed_seconds(), self._certain.boot)
@@ -106,14 +106,19 @@ class Clock:
         wall, elapsed = time.time(), elapsed_seconds()
         expected = self._certain.at + elapsed - self._certain.elapsed
         off = wall - expected if abs(wall - expected) > MOST_APART else 0.0
-        if bool(off) != bool(self._off):
-            words, level = ("clock in doubt", logging.ERROR) if off else ("clock right again", logging.WARNING)
-            log_event(words, level=level, seconds=round(off))
-        self._off = off
+        self._note(off, self._behind)
         if not off and elapsed - self._certain.elapsed >= _RENEWED:
             self._certain = CertainTime(wall, elapsed, self._certain.boot)
         self._latest = max(self._latest, int(expected if off else wall))
         return self._latest
+
+    def _note(self, off: float, behind: float) -> None:
+        """Keep how far the clock is off, by the elapsed seconds and by another replica, and log when a doubt begins."""
+        before, now = self._off or -self._behind, off or -behind
+        self._off, self._behind = off, behind
+        if bool(now) != bool(before):
+            words, level = ("clock in doubt", logging.ERROR) if now else ("clock right again", logging.WARNING)
+            log_event(words, level=level, seconds=round(now))
 
 
 def require_certain(clock: Clock) -> None:

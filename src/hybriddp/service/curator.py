@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from hybriddp.frequency.open_release import PrivateItems
 from hybriddp.service import receipts
-from hybriddp.service.clock import Clock
+from hybriddp.service.clock import Clock, require_certain
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind, KMeansKind, StudyKind, kind_of
 from hybriddp.service.problems import Refusal
@@ -21,7 +21,7 @@ from hybriddp.service.store import studies
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import StoredStudy
-from hybriddp.service.tokens import TokenKeys
+from hybriddp.service.tokens import TokenKeys, TokenTimeError, VerifiedToken
 from hybriddp.service.writer import Writer
 
 _MOST_KNOWN = 1024
@@ -123,6 +123,17 @@ class Curator:
         self.writer.close()
         self.engine.dispose()
         self._closed()
+
+    def verified(self, token: str | None, study_id: str) -> VerifiedToken:
+        """Verify a participant's token for a study; `TokenError` unless everything about it is right.
+
+        While the clock is in doubt nobody hears that a token is out of time, which would make them give up.
+        """
+        try:
+            return self.tokens.verified(token or "", study_id, now=self.clock())
+        except TokenTimeError:
+            require_certain(self.clock)
+            raise
 
     async def known(self, study_id: str, *, local: bool = False) -> KnownStudy:
         """A study by its id, from memory if it has been asked for before; ``local`` if its question is needed."""

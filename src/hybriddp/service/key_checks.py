@@ -16,11 +16,12 @@ from hybriddp.client.contribution import answer_commitment
 from hybriddp.errors import DataError, raise_unchained
 from hybriddp.service import receipts
 from hybriddp.service.keys import MasterKey, participant_hash
-from hybriddp.service.store.facts import first_fact
+from hybriddp.service.store.facts import first_fact, known_fact
 from hybriddp.service.store.seal import TotalSeal
 
-__all__ = ["require_same_keys"]
+__all__ = ["require_same_keys", "require_unused"]
 
+_MASTER_KEY = "check master key"
 _NO_STUDY = "0" * 64  # a digest that no text has
 _TOTAL, _COUNT = 0x68796264, 7
 _ANSWER = {"round": _NO_STUDY, "ask": 0, "variant": 1, "code": 2}
@@ -28,6 +29,10 @@ _ANSWER = {"round": _NO_STUDY, "ask": 0, "variant": 1, "code": 2}
 
 def _participants(master: MasterKey) -> str:
     return participant_hash(master.participants, _NO_STUDY, "sub\ncheck").hex()
+
+
+def _spellings(master: MasterKey) -> str:
+    return participant_hash(master.participants, _NO_STUDY, "sub\ncheck e\u0301").hex()
 
 
 def _commitments(_: MasterKey) -> str:
@@ -49,6 +54,7 @@ def _receipts(master: MasterKey) -> str:
 
 CHECKS: dict[str, Callable[[MasterKey], str]] = {
     "participants": _participants,
+    "spellings": _spellings,
     "commitments": _commitments,
     "sessions": _sessions,
     "token secret": _token_secret,
@@ -58,6 +64,7 @@ CHECKS: dict[str, Callable[[MasterKey], str]] = {
 
 _HARM = {
     "participants": "everybody could take part a second time",
+    "spellings": "people whose names have accents could take part a second time",
     "commitments": "nobody could withdraw or send the same contribution again",
     "sessions": "operators would be logged out",
     "token secret": "no token would be valid",
@@ -66,9 +73,18 @@ _HARM = {
 }
 
 
+def require_unused(connection: Connection, key_file: Path) -> None:
+    """Raise `DataError` if a key file is missing that the database was used with: a new one would not help."""
+    if known_fact(connection, _MASTER_KEY) is not None:
+        raise DataError(
+            f"The database has been used, but its key file {key_file} is missing. Restore the key or name it with "
+            "--key-file: with a new key nothing in the database can be read."
+        )
+
+
 def require_same_keys(connection: Connection, master: MasterKey, key_file: Path) -> None:
     """Store the check values at the first start; raise `DataError` if one differs at a later one."""
-    if first_fact(connection, "check master key", master.fingerprint) != master.fingerprint:
+    if first_fact(connection, _MASTER_KEY, master.fingerprint) != master.fingerprint:
         raise DataError(
             f"{key_file} is not the key that this database was used with: with another one people could take part "
             "twice, and totals could not be read. Restore the key file, or start with a new database."

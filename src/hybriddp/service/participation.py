@@ -13,12 +13,14 @@ from typing import Any, Protocol
 
 from hybriddp.service import receipts
 from hybriddp.service.curator import Curator, KnownStudy
+from hybriddp.service.documents import keep_closed
 from hybriddp.service.keys import participant_hash
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
+from hybriddp.service.store import studies
 from hybriddp.service.store.contributions import NOBODY, PARTICIPANT, RELAY, NewContribution, StoredParticipant, Verdict
 from hybriddp.service.store.engine import reading
-from hybriddp.service.store.studies import ASKING, OPEN
+from hybriddp.service.store.studies import ASKING, OPEN, TAKING
 from hybriddp.service.tokens import VerifiedToken, check_subject
 
 _ASSERTED = {PARTICIPANT: "participant", RELAY: "relay", NOBODY: "nobody"}
@@ -78,7 +80,7 @@ class KnownPerson:
 def person_of(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> KnownPerson:
     """Whom a token belongs to; in a pilot without tokens the contribution itself stands for its person."""
     if known.stored.tokens:
-        verified = curator.tokens.verified(token or "", known.stored.id)
+        verified = curator.verified(token, known.stored.id)
         return KnownPerson(keyed_hash(curator, known, f"sub\n{verified.subject}"), verified)
     if commitment is None:
         raise Refusal("malformed", "commitment must be given: this study has no tokens.")
@@ -174,7 +176,8 @@ async def contribute_batch(
             repeated += outcome is Verdict.REPEATED
         else:
             rejected[index] = outcome.value
-    if not taken and Verdict.CLOSED.value in rejected.values():
+    closed = Verdict.CLOSED.value in rejected.values() or (not accepted and await _is_closed(curator, study.id))
+    if closed and not taken:
         raise Refusal("closed")
     receipt = {
         "version": 1,
@@ -194,6 +197,18 @@ async def contribute_batch(
         "rejected": [{"index": index, "reason": reason} for index, reason in sorted(rejected.items())],
         "receipt": curator.signer.sign(receipt),
     }
+
+
+async def _is_closed(curator: Curator, study_id: str) -> bool:
+    """Whether a study takes nothing, where no report of a batch has asked that of the writer."""
+    await keep_closed(curator, study_id, curator.clock())
+
+    def work() -> bool:
+        with reading(curator.engine) as connection:
+            found = studies.study(connection, study_id)
+            return found is None or found.state not in TAKING
+
+    return await asyncio.to_thread(work)
 
 
 def _relayed_part(known: KnownStudy, report: RelayedReport) -> int | None:

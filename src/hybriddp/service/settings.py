@@ -26,6 +26,7 @@ PREFIX = "HYBRIDDP_"
 
 _CONFIG = f"{PREFIX}CONFIG"
 _DATABASE_FILE = "hybriddp.sqlite"
+_BESIDE = ("-wal", "-shm", "-journal")  # a killed server leaves these files, with a part of the database
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,12 @@ class Settings:
     def database_url(self) -> str:
         """The database's URL, also where it is the embedded one."""
         return self.database or f"sqlite:///{(self.data / _DATABASE_FILE).absolute().as_posix()}"
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """The file of an SQLite database, the embedded one or another; None for PostgreSQL."""
+        url = self.database_url
+        return Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
 
     def given_admin_key(self) -> str | None:
         """Return the admin key that these settings hold or name a file of; None if one is to be made."""
@@ -288,7 +295,7 @@ def _key_problems(settings: Settings) -> Iterator[str]:
             f"The key file {path} is inside of the data folder {folder}, so every backup of the data would hold "
             "the key that protects it. Name another place with --key-file."
         )
-    elif settings.database.startswith("sqlite:///") and is_inside(path, Path(settings.database[10:]).parent):
+    elif settings.database and settings.sqlite_file is not None and is_inside(path, settings.sqlite_file.parent):
         yield f"The key file {path} is in the database's folder, and so in its backups. Name another with --key-file."
     if path.is_dir():
         yield f"The key file {path} is a folder. Name a file with --key-file."
@@ -299,11 +306,6 @@ def _key_problems(settings: Settings) -> Iterator[str]:
             MasterKey.load(path)
         except DataError as error:
             yield str(error)
-    elif (folder / _DATABASE_FILE).exists():
-        yield (
-            f"The data folder {folder} holds a database, but its key file {path} is missing. Restore the key or name "
-            "it with --key-file: with a new key nothing in the database can be read."
-        )
     elif not _is_writable(path.parent):
         yield f"The key file {path} cannot be created in its folder. Name another place with --key-file."
 
@@ -330,8 +332,10 @@ def _database_problems(settings: Settings) -> Iterator[str]:
             "The database is in memory, so a restart would forget everybody. Name a file: sqlite:///path/to/file."
             f"{correct}"
         )
-    elif is_open_to_others(file := Path(database.removeprefix("sqlite:///"))):
-        yield f"Others than its owner may read or write the database {file}. Run: chmod 600 {file}"
+    elif (file := settings.sqlite_file) is not None:
+        for one in (file, *(file.with_name(file.name + end) for end in _BESIDE)):
+            if is_open_to_others(one):
+                yield f"Others than its owner may read or write the database {one}. Run: chmod 600 {one}"
 
 
 def _token_key_problems(settings: Settings) -> Iterator[str]:

@@ -8,10 +8,11 @@ algorithm that it names, so neither ``alg: none`` nor a token that uses a public
 """
 
 import json
+import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -32,6 +33,7 @@ __all__ = [
     "TokenError",
     "TokenKeys",
     "TokenPartError",
+    "TokenTimeError",
     "VerifiedToken",
     "check_subject",
     "mint",
@@ -47,11 +49,11 @@ LONGEST_LIFETIME = timedelta(days=3650)
 
 _LONGEST_TOKEN = 8192  # characters: a subject of 256 characters outside of ASCII, escaped, needs about 4,500
 _SHORTEST_SECRET = 32  # bytes: what HMAC-SHA256 puts out (RFC 7518, 3.2)
+# Times are compared with the server's clock, which the library cannot be given.
 _OPTIONS: Any = {"require": ["exp", "aud", "sub"], "strict_aud": True}
+_OPTIONS |= dict.fromkeys(("verify_exp", "verify_nbf", "verify_iat"), False)
 
 _WORDS = {
-    jwt.ExpiredSignatureError: "The token has expired. Ask for a new one.",
-    jwt.ImmatureSignatureError: "The token is not valid yet. Compare the clocks of its issuer and of the server.",
     jwt.InvalidAudienceError: "The token is for another study: its aud must be this study's id.",
     jwt.MissingRequiredClaimError: "The token lacks a claim: exp, aud and sub are required.",
     jwt.InvalidSignatureError: "The token's signature is not valid.",
@@ -64,6 +66,10 @@ class TokenError(Refusal):
 
     def __init__(self, detail: str = "") -> None:
         super().__init__("bad-token", detail)
+
+
+class TokenTimeError(TokenError):
+    """A token that has expired or is not valid yet."""
 
 
 class TokenPartError(TokenError):
@@ -111,12 +117,16 @@ class TokenKeys:
         """Who a token for this study belongs to; raises `TokenError` unless everything about it is right."""
         return self.verified(token, study).subject
 
-    def verified(self, token: str, study: str) -> VerifiedToken:
-        """What a token for this study says; raises `TokenError` unless everything about it is right."""
+    def verified(self, token: str, study: str, *, now: float | None = None) -> VerifiedToken:
+        """What a token for this study says; raises `TokenError` unless everything about it is right.
+
+        ``now`` are the seconds since 1970, those of the machine's clock if it is left out.
+        """
         if not isinstance(token, str) or not token or len(token) > _LONGEST_TOKEN:
             raise TokenError("The token is missing or too long.")
         try:
             claims = self._claims(token, study)
+            _require_time(claims, time.time() if now is None else now)
         except TokenError:
             raise
         except Exception as error:  # a forged token may be anything: nested a thousand deep, with infinite numbers
@@ -192,7 +202,7 @@ def mint(
         raise ParameterError(
             "secret_or_private_key", "bytes or an Ed25519PrivateKey", type(secret_or_private_key).__name__
         )
-    claims = {"sub": subject, "aud": study, "exp": int((datetime.now(UTC) + lifetime).timestamp())}
+    claims = {"sub": subject, "aud": study, "exp": int(time.time() + lifetime.total_seconds())}
     if part is not None:
         if not is_part_name(part):
             raise ParameterError("part", PART_NAME, part)
@@ -232,6 +242,14 @@ def _read(path: Path, option: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"The key {path} cannot be read ({error.strerror}). Correct {option}.") from None
+
+
+def _require_time(claims: Mapping[str, Any], now: float) -> None:
+    """Raise `TokenTimeError` unless a token is valid now: from ``nbf`` and ``iat``, if it has them, until ``exp``."""
+    if any(int(claims[name]) > now for name in ("nbf", "iat") if name in claims):
+        raise TokenTimeError("The token is not valid yet. Compare the clocks of its issuer and of the server.")
+    if int(claims["exp"]) <= now:
+        raise TokenTimeError("The token has expired. Ask for a new one.")
 
 
 def check_subject(subject: object) -> str:

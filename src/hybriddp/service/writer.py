@@ -216,7 +216,7 @@ class Writer:
 
     def _write_closing(self, numbers: set[int]) -> None:
         """Write down which studies have reached their closing time, alone: others may be adding to them."""
-        with writing(self._engine) as connection:
+        with self._committing() as connection:
             close_overdue(connection, numbers, self._clock())
 
     def _run(self, job: _Run[Any]) -> None:

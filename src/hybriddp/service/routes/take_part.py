@@ -44,7 +44,7 @@ async def _part(study_id: str, state: State, token: str) -> tuple[str, str]:
     if parts is None or not token:
         return "", ""
     try:
-        found = state.curator.tokens.verified(token, study_id).part_in(parts)
+        found = state.curator.verified(token, study_id).part_in(parts)
     except TokenPartError as error:
         return "", str(error)
     except TokenError:  # the contribution's route reports a bad token

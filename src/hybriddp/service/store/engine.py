@@ -44,6 +44,29 @@ def open_engine(database: str) -> Engine:
 
     `DataError` if the database cannot be reached or its tables cannot be brought up to date.
     """
+    with opening(database) as (engine, _):
+        pass
+    return engine
+
+
+@contextmanager
+def opening(database: str) -> Iterator[tuple[Engine, Connection]]:
+    """Open an engine; the block runs in the transaction that brings the tables up to date.
+
+    So a start that the block refuses has changed nothing, and the version that wrote the database can be started again.
+    """
+    engine = _engine(database)
+    try:
+        _require_reachable(engine)
+        with _failure_in_words(), writing(engine) as connection:
+            _migrate(connection)
+            yield engine, connection
+    except BaseException:
+        engine.dispose()
+        raise
+
+
+def _engine(database: str) -> Engine:
     url = make_url(database)
     if url.get_backend_name() == "postgresql":
         url = url.set(drivername="postgresql+psycopg")
@@ -56,12 +79,6 @@ def open_engine(database: str) -> Engine:
     else:
         engine = create_engine(url, hide_parameters=True, pool_pre_ping=True, pool_size=8, connect_args=_PATIENCE)
         event.listen(engine, "connect", _prepare_postgresql)
-    try:
-        _require_reachable(engine)
-        _require_tables(engine)
-    except BaseException:
-        engine.dispose()
-        raise
     return engine
 
 
@@ -147,10 +164,11 @@ def _require_reachable(engine: Engine) -> None:
         raise_unchained(DataError("The file of the database is none of SQLite, or is damaged. Restore a backup."))
 
 
-def _require_tables(engine: Engine) -> None:
-    """Bring the tables up to date; what fails is rolled back, and `DataError` names the cause."""
+@contextmanager
+def _failure_in_words() -> Iterator[None]:
+    """Raise `DataError` that names the cause if the tables cannot be brought up to date, which is rolled back."""
     try:
-        _migrate(engine)
+        yield
     except CommandError:
         raise_unchained(
             DataError(
@@ -163,26 +181,25 @@ def _require_tables(engine: Engine) -> None:
         raise_unchained(
             DataError(
                 f"The tables of the database could not be brought up to date ({type(reason.orig).__name__}); they are "
-                "as they were before. Make sure that its user may create tables, that no other program has tables of "
-                "these names there, and that its disk has room; then start again."
+                "as they were before. Make sure that its user may create tables, that no other program writes to it or "
+                "has tables of these names there, and that its disk has room; then start again."
             )
         )
 
 
-def _migrate(engine: Engine) -> None:
+def _migrate(connection: Connection) -> None:
     """Run Alembic's migrations, one process at a time."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))
-    with writing(engine) as connection:
-        if is_postgresql(connection):
-            for name, _ in _LIMITS:  # a migration takes as long as it takes
-                connection.execute(text(f"SET LOCAL {name} = 0"))
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+    if is_postgresql(connection):
+        for name, _ in _LIMITS:  # a migration takes as long as it takes
+            connection.execute(text(f"SET LOCAL {name} = 0"))
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
 
 def answers(engine: Engine) -> None:

@@ -19,6 +19,9 @@ def known_fact(connection: Connection, name: str) -> str | None:
 
 def first_fact(connection: Connection, name: str, value: str) -> str:
     """Return the value that is stored under a name, after storing this one if there was none."""
+    known = known_fact(connection, name)
+    if known is not None:
+        return known
     try:
         with connection.begin_nested():
             connection.execute(insert(facts).values(name=name, content=value))
@@ -29,5 +32,6 @@ def first_fact(connection: Connection, name: str, value: str) -> str:
 
 def set_fact(connection: Connection, name: str, value: str) -> None:
     """Store a value under a name in place of the one before."""
-    if first_fact(connection, name, value) != value:
-        connection.execute(update(facts).where(facts.c.name == name).values(content=value))
+    replace = update(facts).where(facts.c.name == name).values(content=value)
+    if not connection.execute(replace).rowcount and first_fact(connection, name, value) != value:
+        connection.execute(replace)  # another start was first
