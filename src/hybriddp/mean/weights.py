@@ -10,9 +10,9 @@ $$
 so the best weight is $w(\sigma^2) = V_L/(V_T + V_L)$: known, but for $\sigma^2$. The reports themselves say between
 which bounds it lies (`variance_range`), at no cost. Within them the weight is chosen whose error is never more than the
 smallest possible multiple of the least one (`adaptive`: minimax regret), among the weights that are never more than 1 %
-worse than the better group alone; $(2c)^{-2}$ times as much where the fraction $c$ of trusted users is below one half, since
-there both groups together have more to gain. Without that condition the answer erred by up to 16 % more than the trusted
-group's, where most people trust, values hardly vary, and reports do not reveal it.
+worse than the better group alone; $(2c)^{-2}$ times as much where the fraction $c$ of trusted users is below one half,
+since there both groups together have more to gain. Without that condition the answer erred by up to 16 % more than the
+trusted group's, where most people trust, values hardly vary, and reports do not reveal it.
 
 A variance that is $z > 2$ standard errors below the reports' estimate is outside of the bounds, and still true now and
 then. A weight that is far too small for it costs many times the least error. So down to $z = 4$ what may be lost there
@@ -45,7 +45,7 @@ from hybriddp.release.mechanisms import PrivateTotal
 
 ETA = 0.02
 WORSE = 0.01
-"""Fraction by which the adaptive weight's error may exceed that of the better group if at least half of the users trust."""
+"""Fraction by which the adaptive weight may err more than the better group if at least half of the users trust."""
 _USUAL, _FARTHEST = 2.0, 4.0  # standard errors below the estimate, within which variances are possible, and limited
 _FEW = 30  # so few reports say nothing reliable about how values vary
 _CANDIDATES = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 60)])  # positions within the range of variances
