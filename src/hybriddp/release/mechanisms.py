@@ -25,7 +25,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import charge_study
 from hybriddp.release.event import Event, Part
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanism_record import MechanismRecord
 
 

@@ -23,7 +23,7 @@ from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release.charging import charge_study, is_again
 from hybriddp.release.event import Event
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance, release_vector
 
 _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
