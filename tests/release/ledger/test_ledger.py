@@ -90,7 +90,7 @@ def test_text_and_ledger_are_inverses() -> None:
         '{"budget":7,"events":[]}',
     ],
 )
-def test_what_is_no_ledger_is_refused(text: Any) -> None:  # noqa: ANN401
+def test_what_is_no_ledger_is_refused(text: Any) -> None:
     with pytest.raises(DataError, match="not a ledger"):
         Ledger.from_json(text)
 
