@@ -13,7 +13,7 @@ from hybriddp.release import mechanisms
 
 
 def _fixed_vector(release: Callable[..., Any]) -> Callable[..., Any]:
-    def released(values: Any, **options: Any) -> Any:  # noqa: ANN401
+    def released(values: Any, **options: Any) -> Any:
         rng = np.random.default_rng(values.size)
         numbers = rng.integers(-3, 60, values.shape) if values.size > 1 else np.array([2800])  # a count of users
         return replace(release(values, **options), values=numbers)
@@ -26,7 +26,7 @@ def _fixed_total(release: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _fixed_items(release: Callable[..., Any]) -> Callable[..., Any]:
-    def released(_: object, n: int, rule: object, *, candidates: Any = (), **options: Any) -> Any:  # noqa: ANN401
+    def released(_: object, n: int, rule: object, *, candidates: Any = (), **options: Any) -> Any:
         counts = (90, 70, *range(len(candidates)))
         return replace(release({}, n, rule, **options), items=("fig", "pear", *candidates), counts=counts)
 
