@@ -466,8 +466,8 @@ BUGS = (
     ),
     Bug(
         "places: whoever issues tokens chooses them",
-        '{_PURPOSE}\\n{study_digest}\\n{nonce}\\n{unicodedata',
-        '{_PURPOSE}\\n{study_digest}\\n\\n{unicodedata',
+        "{_PURPOSE}\\n{study_digest}\\n{nonce}\\n{unicodedata",
+        "{_PURPOSE}\\n{study_digest}\\n\\n{unicodedata",
         ("kmeans/protocol/test_places.py",),
     ),
     Bug(
