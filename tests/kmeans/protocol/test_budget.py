@@ -21,7 +21,7 @@ from hybriddp.kmeans.statistics import (
     Histogram,
     PointArray,
     SecondMoments,
-    Statistic,
+    PointStatistic,
 )
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
@@ -31,7 +31,7 @@ from tests.kmeans.servers import trusted_ledger
 POINTS = np.random.default_rng(0).random((200, 2))
 MIDDLES = np.array([[0.25, 0.5], [0.75, 0.5]])
 GRID = Histogram(GridQuestion(None, np.zeros(2), np.full(2, 0.5), (3, 3)))
-CONTRIBUTIONS: list[tuple[Statistic, int]] = [  # what one user adds at most, all absolute values added up
+CONTRIBUTIONS: list[tuple[PointStatistic, int]] = [  # what one user adds at most, all absolute values added up
     (GRID, 1),
     (ClusterSizes(Labels(MIDDLES)), 1),
     (ClusterSums(Labels(MIDDLES), np.full(2, 0.2), 1 << 18), (1 << 20) + (1 << 18)),
@@ -40,7 +40,7 @@ CONTRIBUTIONS: list[tuple[Statistic, int]] = [  # what one user adds at most, al
 
 
 @pytest.mark.parametrize(("statistic", "contribution"), CONTRIBUTIONS, ids=lambda s: type(s).__name__)
-def test_the_sensitivity_is_what_one_user_takes_away_and_another_adds(statistic: Statistic, contribution: int) -> None:
+def test_the_sensitivity_is_what_one_user_takes_away_and_another_adds(statistic: PointStatistic, contribution: int) -> None:
     assert sensitivity(statistic) == 2 * contribution
 
 
@@ -48,11 +48,11 @@ def test_the_sensitivity_is_what_one_user_takes_away_and_another_adds(statistic:
 def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_epsilon(
     d: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    computed: list[Statistic] = []
+    computed: list[PointStatistic] = []
     noised: list[tuple[int, str]] = []
     exact = PointArray.exact
 
-    def compute(group: PointArray, statistic: Statistic) -> np.ndarray:
+    def compute(group: PointArray, statistic: PointStatistic) -> np.ndarray:
         computed.append(statistic)
         return exact(group, statistic)
 
@@ -96,7 +96,7 @@ def test_a_study_cannot_spend_more_than_it_promised(fraction: str, spent: str, w
 def test_an_algorithm_that_asks_for_too_much_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Problem.release
 
-    def more(problem: Problem, statistic: Statistic, effort: Effort) -> Release | None:
+    def more(problem: Problem, statistic: PointStatistic, effort: Effort) -> Release | None:
         release = asked(problem, statistic, effort)
         return release and replace(release, epsilon_fraction=Fraction(51, 20) * release.epsilon_fraction)
 

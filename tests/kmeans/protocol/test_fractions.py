@@ -14,7 +14,7 @@ from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.statistics import PointArray, Statistic
+from hybriddp.kmeans.statistics import PointArray, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
@@ -63,10 +63,10 @@ class Spy(PointArray):
 
     def __init__(self, study: KMeansStudy, points: FloatArray, ledger: Ledger | None = None) -> None:
         super().__init__(study.box, points, "points")
-        self.ledger, self.asked, self.statistics = ledger, list[int](), list[Statistic]()
+        self.ledger, self.asked, self.statistics = ledger, list[int](), list[PointStatistic]()
         self.paid: list[int] = []
 
-    def exact(self, statistic: Statistic) -> np.ndarray:
+    def exact(self, statistic: PointStatistic) -> np.ndarray:
         self.statistics.append(statistic)
         self.paid.append(len(self.ledger.events) if self.ledger is not None else 0)
         return super().exact(statistic)

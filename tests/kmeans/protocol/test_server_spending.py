@@ -17,7 +17,7 @@ from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import ReportTally
-from hybriddp.kmeans.statistics import PointArray, Statistic
+from hybriddp.kmeans.statistics import PointArray, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
@@ -184,7 +184,7 @@ class Flaky(PointArray):
 
     failed = False
 
-    def exact(self, statistic: Statistic) -> NDArray[np.int64]:
+    def exact(self, statistic: PointStatistic) -> NDArray[np.int64]:
         if not self.failed:
             self.failed = True
             raise OSError("not now")
