@@ -21,12 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp.frequency.blender import blender
-from hybriddp.frequency.heavy_study import HeavyHitterStudy
-from hybriddp.frequency.item_counts import ItemCounts
-from hybriddp.frequency.study import FrequencyStudy
-from hybriddp.frequency.summary import TrustedCounts
-from hybriddp.reports import Reports
+from hybriddp.items.counts import ItemCounts
+from hybriddp.items.study import HeavyHitterStudy
+from hybriddp.paper.blender import blender
+from hybriddp.shares.study import FrequencyStudy
+from hybriddp.shares.summary import TrustedCounts
+from hybriddp.study.reports import Reports
 
 TOP = 50
 DELTA = 1e-6

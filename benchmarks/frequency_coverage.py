@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp.frequency.heavy_study import HeavyHitterStudy
-from hybriddp.frequency.item_counts import ItemCounts
-from hybriddp.frequency.law import ShareIntervals
-from hybriddp.frequency.open_release import ThresholdRule
-from hybriddp.frequency.study import FrequencyStudy
-from hybriddp.frequency.summary import TrustedCounts
-from hybriddp.reports import Reports
+from hybriddp.items.counts import ItemCounts
+from hybriddp.items.open_release import ThresholdRule
+from hybriddp.items.study import HeavyHitterStudy
+from hybriddp.shares.law import ShareIntervals
+from hybriddp.shares.study import FrequencyStudy
+from hybriddp.shares.summary import TrustedCounts
+from hybriddp.study.reports import Reports
 
 LEAST = 0.93
 SELECTED = 10

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp.frequency.blend import project_to_simplex
-from hybriddp.frequency.oracle import candidates
-from hybriddp.frequency.oracles import FrequencyOracle
-from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.shares.blend import project_to_simplex
+from hybriddp.shares.oracle import candidates
+from hybriddp.shares.oracles import FrequencyOracle
+from hybriddp.shares.study import FrequencyStudy
 
 ROOT = Path(__file__).parents[1]
 PEERS_PYTHON = ROOT / "build" / "frequency-peers" / "bin" / "python"

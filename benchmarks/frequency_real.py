@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp.frequency.heavy_estimate import HeavyHitters
-from hybriddp.frequency.heavy_hitters import heavy_hitters
+from hybriddp.items.estimate import HeavyHitters
+from hybriddp.items.heavy_hitters import heavy_hitters
 
 ARCHIVE = Path(__file__).parents[1] / "build" / "data" / "download-counts.tgz"
 DELTA = 1e-6

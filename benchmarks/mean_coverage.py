@@ -18,13 +18,13 @@ from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.answer import weigh
 from hybriddp.mean.check import WeightRule
-from hybriddp.mean.estimate import Statement
 from hybriddp.mean.interval import VarianceEvidence
 from hybriddp.mean.weights import TrustedStatistics
 from hybriddp.planning.scenario import crowd_like
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.distributions import named
 from hybriddp.simulation.trial import reports
+from hybriddp.study.result import Statement
 
 WIDTHS = 200  # trials of which the interval itself is made
 ORDINARY_SHARE = 0.4  # of the trials: their coverage varies less from setting to setting

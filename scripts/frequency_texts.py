@@ -12,11 +12,11 @@ from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.channels.window import Window
-from hybriddp.frequency import FrequencyStudy
-from hybriddp.frequency.categories import OTHER, Item
-from hybriddp.frequency.coding import NAMED_ALPHABETS
-from hybriddp.frequency.discovery import DiscoveryQuestion
+from hybriddp.items.coding import NAMED_ALPHABETS
+from hybriddp.items.discovery import DiscoveryQuestion
 from hybriddp.release.event import Part
+from hybriddp.shares import FrequencyStudy
+from hybriddp.shares.categories import OTHER, Item
 
 LARGEST = 2**53 - 1
 

@@ -22,12 +22,12 @@ from hybriddp.channels.channel import FiniteChannel
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.unary import UnaryEncoding
-from hybriddp.frequency import FrequencyStudy
-from hybriddp.frequency.categories import Item
-from hybriddp.frequency.designs import SHAPES, n_sets
-from hybriddp.frequency.discovery import DiscoveryQuestion
-from hybriddp.frequency.oracles import FrequencyChannel
+from hybriddp.items.discovery import DiscoveryQuestion
 from hybriddp.randomness import ByteSource
+from hybriddp.shares import FrequencyStudy
+from hybriddp.shares.categories import Item
+from hybriddp.shares.designs import SHAPES, n_sets
+from hybriddp.shares.oracles import FrequencyChannel
 
 TARGET = Path(__file__).parent.parent / "vectors" / "frequency.json"
 COUNT = 20_000
@@ -160,7 +160,7 @@ def discovery_cases() -> Iterator[dict[str, Any]]:
         inputs += ["".join(rng.choice(list(characters), rng.integers(1, longest + 2))) for _ in range(40)]
         per_report = 4 + question.channel.bytes_per_report
         source = KnownBytes(stream(f"{seed} bytes", DISCOVERY_COUNT * per_report))
-        with mock.patch("hybriddp.frequency.discovery.byte_source", return_value=source):
+        with mock.patch("hybriddp.items.discovery.byte_source", return_value=source):
             drawn = [question.randomize([inputs[i % len(inputs)]]).codes for i in range(DISCOVERY_COUNT)]
         fields = {"text": question.to_json(), "digest": question.digest, "inputs": inputs}
         yield {**fields, **case(question.channel, seed, np.concatenate(drawn)), "bytes_per_report": per_report}

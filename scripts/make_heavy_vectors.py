@@ -17,7 +17,7 @@ from make_vectors import entry
 from hybriddp import FrequencyStudy, HeavyHitterStudy
 from hybriddp.client import Contribution
 from hybriddp.client.questions import ItemQuestion
-from hybriddp.frequency.coding import NAMED_ALPHABETS
+from hybriddp.items.coding import NAMED_ALPHABETS
 from hybriddp.release.event import Part
 
 TARGET = Path(__file__).parent.parent / "vectors" / "heavy.json"

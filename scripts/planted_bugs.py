@@ -10,7 +10,7 @@ TEST = re.compile(r"^test_.*\.py$|\.test\.js$")
 
 RELEASE = ("release/**", "mean/**")
 CHANNELS = ("channels/**",)
-FREQUENCY = ("frequency/test_answer.py", "frequency/**")
+FREQUENCY = ("shares/test_answer.py", "shares/**", "items/**")
 KMEANS = ("kmeans/test_audit.py", "kmeans/protocol/**", "kmeans/test_*.py", "kmeans/**")
 DISTRIBUTION = ("distribution/**",)
 UNSEEDED = ("release/test_unseeded.py",)
@@ -396,7 +396,7 @@ BUGS = (
         "parts: the parts of a mean are released without being paid for",
         "releases = [total_event(study.digest, study.privacy, users, study.name) for users in asked]",
         "releases: list[Event] = []",
-        ("mean/test_parts.py", "release/**"),
+        ("study/test_users.py", "release/**"),
     ),
     Bug(
         "parts: the parts of quantiles are released without being paid for",
@@ -426,19 +426,19 @@ BUGS = (
         "list: an item that one user has is listed",
         "kept = [item for item in seen if item in public or noisy[item] >= rule.threshold]",
         "kept = [item for item in seen if item in public or noisy[item] >= 1]",
-        ("frequency/test_open_release.py", *FREQUENCY),
+        ("items/test_open_release.py", *FREQUENCY),
     ),
     Bug(
         "list: the threshold hides an item half as well as δ says",
         "return terms * chance >= 1 << SHIFT",
         "return 2 * terms * chance >= 1 << SHIFT",
-        ("frequency/test_open_release.py", *FREQUENCY),
+        ("items/test_open_release.py", *FREQUENCY),
     ),
     Bug(
         "list: a list is released without being paid for",
         "charge_study(ledger, [items_event(study, rule.privacy, name)], promised=rule.privacy)",
         "items_event(study, rule.privacy, name)",
-        ("frequency/test_open_release.py", *FREQUENCY),
+        ("items/test_open_release.py", *FREQUENCY),
     ),
     Bug(
         "budget: the releases of a K-means study may cost more than it promises",
@@ -468,7 +468,7 @@ BUGS = (
         "places: whoever issues tokens chooses them",
         'message = f"{_PURPOSE}\\n{study_digest}\\n{nonce}\\n{subject}"',
         'message = f"{_PURPOSE}\\n{study_digest}\\n\\n{subject}"',
-        ("test_places.py",),
+        ("kmeans/protocol/test_places.py",),
     ),
     Bug(
         "tables: two rows of one user count twice",
@@ -517,7 +517,7 @@ BUGS = (
         "channel: the group of a device in local discovery follows from its item",
         'groups = source.take(4 * len(codes)).view("<u4").astype(np.int64) % len(LEVELS)',
         'groups = (source.take(4 * len(codes)).view("<u4") * 0 + codes).astype(np.int64) % len(LEVELS)',
-        ("frequency/test_discovery.py", *FREQUENCY),
+        ("items/test_discovery.py", *FREQUENCY),
     ),
     Bug(
         "channel: the variant of an answer to a round follows from the point",
@@ -566,25 +566,25 @@ BUGS = (
         "ledger: what other programs have spent is not read first",
         "            self._take_contents(opened.contents)  # others may have spent in the meantime\n",
         "",
-        ("release/test_ledger.py", "release/**"),
+        ("release/ledger/test_ledger.py", "release/**"),
     ),
     Bug(
         "ledger: an event is not on disk when noise is drawn",
         "            rest = rest[file.write(rest) :]\n        os.fsync(file.fileno())\n",
         "            rest = rest[file.write(rest) :]\n",
-        ("release/test_ledger_file.py", "release/**"),
+        ("release/ledger/test_file.py", "release/**"),
     ),
     Bug(
         "ledger: one that costs more than its budget is opened",
         "        ledger._require_within_budget()\n",
         "",
-        ("release/test_ledger.py", "release/**"),
+        ("release/ledger/test_ledger.py", "release/**"),
     ),
     Bug(
         "ledger: a study may spend more than it promises",
         "if promised is not None:  # a study's promise is the sum of its releases, whatever the accountant",
         "if promised is None:",
-        ("release/test_ledger.py", "release/**"),
+        ("release/ledger/test_ledger.py", "release/**"),
     ),
     Bug(
         "ledger: everybody is the local group alone",
@@ -596,7 +596,7 @@ BUGS = (
         "ledger: a line that does not follow from the one before it is read",
         "if line[-_SUFFIX:] != _FIELD + _checksum(head, body).encode() + _END:",
         "if not line.endswith(_END):",
-        ("release/test_ledger_text.py", "release/test_ledger_file.py", "release/**"),
+        ("release/ledger/test_text.py", "release/ledger/test_file.py", "release/**"),
     ),
     Bug(
         "ledger: Gaussian noise costs half of its ρ",

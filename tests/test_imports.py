@@ -13,11 +13,12 @@ ROOT = Path(hybriddp.__file__).parent
 
 # A room may import from the lines above its own, and from rooms in its own line as long as no cycle results.
 ROOMS = [
-    {"errors", "_check", "wording", "privacy", "grid", "randomness", "page", "data", "places"},
-    {"channels", "release", "theory"},
-    {"reports", "study"},
-    {"mean", "frequency", "distribution", "kmeans", "amplification"},
-    {"tables", "planning", "simulation", "figures", "audit"},
+    {"errors", "_check", "privacy", "grid", "randomness", "data"},
+    {"channels", "release", "theory", "reporting"},
+    {"study"},
+    {"mean", "shares", "items", "distribution", "kmeans"},
+    {"amplification", "tables", "planning", "simulation"},
+    {"figures", "paper", "audit"},
     {"client", "service", "cli", "__main__"},
 ]
 KMEANS = [
@@ -26,7 +27,7 @@ KMEANS = [
     {"reports", "statistics"},
     {"algorithm"},
     {"protocol"},
-    {"estimator", "explain", "published", "paper"},
+    {"estimator", "explain", "published"},
 ]
 # The methods by which a result shows itself may import what shows it: figures, and modules of the result's own room.
 SHOWING = {"plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}
@@ -144,6 +145,14 @@ def test_the_rooms_of_kmeans_import_downward_only() -> None:
 
 def test_theory_knows_the_values_only() -> None:
     assert {_room(one.imported, 1) for one in imports() if _room(one.importer, 1) == "theory"} <= {"theory", *ROOMS[0]}
+
+
+def test_kinds_of_studies_share_nothing_of_the_mean_and_only_the_command_line_knows_the_paper() -> None:
+    known = {(_room(one.importer, 1), _room(one.imported, 1)) for one in imports()}
+    assert [
+        below for below, above in known if above == "mean" and below in {"shares", "items", "distribution", "kmeans"}
+    ] == []
+    assert {below for below, above in known if above == "paper"} == {"paper", "cli"}
 
 
 def test_no_cycle_of_rooms() -> None:

@@ -28,12 +28,12 @@ from hybriddp.channels import (
 )
 from hybriddp.distribution import BinCounts, PatternCounts
 from hybriddp.errors import DataError, HybridDPError, ParameterError, raise_unchained
-from hybriddp.frequency import LocalCounts, TrustedCounts
 from hybriddp.grid import Grid
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.statistics import PointArray
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.shares import LocalCounts, TrustedCounts
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.tables import summarize, trusted_points
 from hybriddp.tables.frames import read_columns

@@ -1,6 +1,6 @@
 /**
  * Subset selection: one of n codes is reported, most likely one of the k that are true; and which codes are true for which
- * category. See the Python package's channels/response.py and frequency/designs.py.
+ * category. See the Python package's channels/response.py and shares/designs.py.
  */
 
 import { Channel, type Fields } from "./channel.js";

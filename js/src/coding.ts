@@ -1,6 +1,6 @@
 /**
  * Strings as codes of 48 bits, and the public bijection that spreads them evenly. Numbers below 2^53 are exact, so no big
- * integers are needed. See the Python package's frequency/coding.py.
+ * integers are needed. See the Python package's items/coding.py.
  */
 
 import { mix, wordOf } from "./hashing.js";

@@ -1,4 +1,4 @@
-/** Local discovery as a device needs it: the first bits of a string's code, hashed. See frequency/discovery.py. */
+/** Local discovery as a device needs it: the first bits of a string's code, hashed. See items/discovery.py. */
 
 import { channelOf } from "./channel.js";
 import { codeOfString, isAlphabet } from "./coding.js";

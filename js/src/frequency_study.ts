@@ -1,4 +1,4 @@
-/** A study of how frequent public categories are, as a device needs it. See the Python package's frequency/study.py. */
+/** A study of how frequent public categories are, as a device needs it. See the Python package's shares/study.py. */
 
 import { RandomizedResponse, UnaryEncoding } from "./categorical.js";
 import { type Fields, channelOf } from "./channel.js";

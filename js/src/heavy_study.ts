@@ -1,6 +1,6 @@
 /**
  * A study of the frequent items of an open domain, as a device needs it. It has two steps: those who trust hand over their items, and
- * those who do not are asked about the list that is released of them. See the Python package's frequency/heavy_study.py.
+ * those who do not are asked about the list that is released of them. See the Python package's items/study.py.
  */
 
 import { type AskedStudy, type Kind, type TrustedValue } from "./client/offer.js";

@@ -1,6 +1,6 @@
 /**
  * Items of an open domain: which of them a study can show, and the integer by which a trusted one is committed to. See the Python
- * package's frequency/categories.py and frequency/item_integers.py.
+ * package's shares/categories.py and items/integers.py.
  */
 
 import { hex, isReadable } from "./text.js";

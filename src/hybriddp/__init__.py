@@ -28,12 +28,13 @@ it costs.
 from hybriddp import channels, errors, theory
 from hybriddp.amplification import amplify
 from hybriddp.distribution import DistributionStudy
-from hybriddp.frequency import Frequencies, FrequencyStudy, HeavyHitterStudy, heavy_hitters
+from hybriddp.items import HeavyHitterStudy, heavy_hitters
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
 from hybriddp.planning import plan, plan_frequencies, plan_quantiles, solve, solve_quantiles
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
+from hybriddp.shares import Frequencies, FrequencyStudy
 from hybriddp.simulation import simulate, simulate_quantiles
 from hybriddp.tables.summarize import summarize
 

@@ -15,9 +15,9 @@ from hybriddp import FrequencyStudy, HeavyHitterStudy, MeanStudy, cli
 from hybriddp.cli import crowd
 from hybriddp.client import MockCurator, RetryPolicy
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.mean.parts import StudyParts
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.tokens import TokenKeys, read_public_key
+from hybriddp.study.users import StudyParts
 from tests.client.sockets import served
 
 RUN = CliRunner()

@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 from hybriddp import cli
 from hybriddp.cli.frequencies import public_categories
 from hybriddp.errors import BudgetError, DataError, ParameterError
-from hybriddp.frequency import FrequencyStudy
 from hybriddp.release import Ledger
+from hybriddp.shares import FrequencyStudy
 from tests.cli.ledgers import invoke, is_unspent
 
 RUN = CliRunner()

@@ -9,8 +9,9 @@ from typer.testing import CliRunner, Result
 
 from hybriddp import cli
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
-from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy, PrivateItems
+from hybriddp.items import HeavyHitterStudy, PrivateItems
 from hybriddp.release import Ledger
+from hybriddp.shares import FrequencyStudy
 from tests.cli.ledgers import invoke, is_unspent
 
 RUN = CliRunner()

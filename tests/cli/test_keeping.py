@@ -43,7 +43,8 @@ KILLED = """
 import os, signal, sys
 import typer
 from hybriddp import cli
-from hybriddp.release import ledger_file, results
+from hybriddp.release import results
+from hybriddp.release.ledger import file as ledger_file
 from hybriddp.release.mechanisms import Mechanism
 
 def then_die(owner, name):

@@ -10,9 +10,9 @@ from typer.testing import CliRunner, Result
 from hybriddp import cli, service
 from hybriddp.cli.tokens import lifetime
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
-from hybriddp.mean.parts import StudyParts
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.tokens import LONGEST_LIFETIME, TokenKeys, read_public_key
+from hybriddp.study.users import StudyParts
 
 RUN = CliRunner()
 

@@ -11,7 +11,7 @@ from hybriddp import MeanStudy
 from hybriddp.client import MockCurator
 from hybriddp.client.offer import StudyOffer
 from hybriddp.errors import ProtocolError
-from hybriddp.mean.parts import StudyParts
+from hybriddp.study.users import StudyParts
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1)
 PARTS = StudyParts("country", ["DE", "FR"])

@@ -8,7 +8,7 @@ from hybriddp.errors import DataError, ProtocolError
 from hybriddp.mean.study import MeanStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.reports import Reports
+from hybriddp.study.reports import Reports
 
 STUDY = DistributionStudy("x", bounds=(0, 1), epsilon=1, min_group_size=10)
 VALUES = np.random.default_rng(0).random(3000)

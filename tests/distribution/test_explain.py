@@ -5,7 +5,7 @@ import numpy as np
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
 from hybriddp.distribution.explain import cells, quantile_words, shown
 from hybriddp.distribution.quantile import Quantile
-from hybriddp.mean.interval import Interval
+from hybriddp.study.intervals import Interval
 from tests.distribution.conftest import LOAD
 
 

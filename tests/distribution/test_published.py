@@ -10,7 +10,7 @@ import pytest
 from hybriddp.distribution import DistributionEstimate, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.published import publish_quantile
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.mean.published import nice_below
+from hybriddp.study.rounding import nice_below
 from tests.distribution.conftest import STUDY, estimated
 
 

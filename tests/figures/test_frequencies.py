@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from hybriddp.figures import frequencies, frequency_plan
-from hybriddp.frequency import Frequencies, FrequencyStudy
-from hybriddp.frequency.heavy_study import HeavyHitterStudy
+from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.planning import plan_frequencies
+from hybriddp.shares import Frequencies, FrequencyStudy
 
 
 def _found(k: int, n: int = 4000, *, name: str = "question", trusted: int = 400) -> Frequencies:

@@ -14,7 +14,7 @@ from hybriddp.kmeans.explain import _give_or_take as give_or_take
 from hybriddp.kmeans.explain import doubt_words
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.wording import significant
+from hybriddp.reporting.wording import significant
 from tests.levels import z_limit
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
-from hybriddp.kmeans.study import KMeansStudy, parsed
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.study.document import parsed
 from tests.kmeans.servers import as_text
 from tests.refusals import not_refused
 

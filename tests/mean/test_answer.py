@@ -18,9 +18,9 @@ from hybriddp.grid import UNITS
 from hybriddp.mean import LocalSummary, MeanStudy
 from hybriddp.mean.answer import pay, shrink, weigh
 from hybriddp.mean.check import Checked, WeightRule
-from hybriddp.mean.estimate import Statement
 from hybriddp.mean.published import report_noise, trusted_noise
 from hybriddp.mean.weights import TrustedStatistics
+from hybriddp.study.result import Statement
 from tests.examples import fewer_examples
 from tests.levels import z_limit
 

@@ -5,8 +5,9 @@ import pytest
 from rich.console import Console
 
 from hybriddp.mean import Estimate, MeanStudy, diagnostics
-from hybriddp.mean.explain import HEADING, UNTIED, parts_table, warnings
+from hybriddp.mean.explain import parts_table, warnings
 from hybriddp.mean.page import page
+from hybriddp.reporting.warnings import HEADING, UNTIED
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 

@@ -5,8 +5,9 @@ import pytest
 from scipy import integrate, stats
 
 from hybriddp.mean import MeanStudy
-from hybriddp.mean.interval import WORST_CASE, ErrorLaw, Interval, NoiseLaw, VarianceEvidence
+from hybriddp.mean.interval import WORST_CASE, ErrorLaw, VarianceEvidence
 from hybriddp.mean.weights import LocalStatistics
+from hybriddp.study.intervals import Interval, NoiseLaw
 from tests.levels import z_limit
 
 

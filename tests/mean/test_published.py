@@ -12,7 +12,7 @@ from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import Estimate, LocalSummary, MeanStudy, published
 from hybriddp.mean.explain import FIRST_TIER_ONLY, published_rows, rows
-from hybriddp.mean.published import decimals, nearest
+from hybriddp.study.rounding import decimals, nearest, nice_below
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 MINUTES = np.random.default_rng(0).gamma(2.0, 20.0, 5000)
@@ -130,7 +130,7 @@ def test_what_is_the_curators_says_so() -> None:
     ],
 )
 def test_steps_are_nice(size: float, step: str) -> None:
-    assert published.nice_below(size) == Fraction(step)
+    assert nice_below(size) == Fraction(step)
 
 
 @pytest.mark.parametrize("weight", ["adaptive", "naive", 0.5])

@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 
 from hybriddp import plan
-from hybriddp.mean.interval import NoiseLaw
 from hybriddp.planning.evaluate import detectable_change
+from hybriddp.study.intervals import NoiseLaw
 
 
 def test_for_normal_errors_it_is_the_textbook_formula() -> None:

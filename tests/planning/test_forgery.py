@@ -9,10 +9,10 @@ from hybriddp.distribution.expected import _of_local, _of_trusted
 from hybriddp.distribution.fit import pilot_of
 from hybriddp.distribution.least_squares import code_influence, inverse_on_sum_zero, prior, walsh
 from hybriddp.errors import ParameterError
-from hybriddp.frequency import designs
 from hybriddp.planning import plan_frequencies, plan_quantiles
 from hybriddp.planning.quantiles import _channel
-from hybriddp.reports import Reports
+from hybriddp.shares import designs
+from hybriddp.study.reports import Reports
 
 N_LOCAL, N_TRUSTED, FORGED = 40_000, 800, 400
 N = N_LOCAL + N_TRUSTED

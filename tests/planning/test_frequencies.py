@@ -6,11 +6,11 @@ import pytest
 from scipy import stats
 
 from hybriddp.errors import ParameterError
-from hybriddp.frequency import FrequencyStudy
-from hybriddp.frequency.open_release import ThresholdRule, release_items
+from hybriddp.items.open_release import ThresholdRule, release_items
 from hybriddp.planning import FrequencyPlan, plan_frequencies
 from hybriddp.planning.frequencies import chance_listed
 from hybriddp.privacy import Privacy
+from hybriddp.shares import FrequencyStudy
 from tests.levels import z_limit
 
 OPEN = {"n_users": 10**6, "trusted_fraction": 0.01, "epsilon": 1, "delta": 1e-6, "n_items": 10_000}

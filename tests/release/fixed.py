@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybriddp.frequency import open_release
+from hybriddp.items import open_release
 from hybriddp.release import mechanisms
 
 

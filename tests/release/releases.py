@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from hybriddp.distribution import DistributionStudy
-from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.items import HeavyHitterStudy
 from hybriddp.kmeans import HybridKMeans, KMeansStudy
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.mean import MeanStudy
+from hybriddp.shares import FrequencyStudy
 
 Release = Callable[..., object]
 """From the trusted group (0 or 1) and options, such as a ledger, to what is published."""

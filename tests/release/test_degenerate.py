@@ -15,10 +15,9 @@ import pytest
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.distribution import DistributionStudy
 from hybriddp.distribution.release import release_histogram, tree
-from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
-from hybriddp.frequency.answer import release_counts
-from hybriddp.frequency.open_release import release_items
 from hybriddp.grid import UNITS
+from hybriddp.items import HeavyHitterStudy
+from hybriddp.items.open_release import release_items
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.algorithm.problem import Release
 from hybriddp.kmeans.protocol.budget import TrustedBudget
@@ -29,6 +28,8 @@ from hybriddp.mean import MeanStudy
 from hybriddp.mean.answer import pay
 from hybriddp.mean.check import Checked, WeightRule
 from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.shares import FrequencyStudy
+from hybriddp.shares.answer import release_counts
 from tests.levels import z_limit
 
 EPSILON = 0.02

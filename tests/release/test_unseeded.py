@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ParameterError
-from hybriddp.frequency import heavy_hitters
-from hybriddp.kmeans import HybridKMeans, KMeansStudy, paper
+from hybriddp.items import heavy_hitters
+from hybriddp.kmeans import HybridKMeans, KMeansStudy
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.paper import kmeans as paper
 from hybriddp.release import release_total
 from tests.release.drawing import Draws, drawn_by, require_differing, watch
 from tests.release.releases import (

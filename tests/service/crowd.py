@@ -17,8 +17,8 @@ from sqlalchemy import Connection, select
 
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client.receipt import verify
-from hybriddp.frequency.open_release import PrivateItems
-from hybriddp.release.ledger import Ledger
+from hybriddp.items.open_release import PrivateItems
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.curator import list_of
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.kinds import StudyKind, study_kind

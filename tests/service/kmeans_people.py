@@ -17,7 +17,7 @@ from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.protocol.answers import messages_of, received_reports
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.turns import Turns
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service import answering, participation
 from hybriddp.service.answering import SentAnswer
 from hybriddp.service.kinds.kmeans import ENROLLED, KMeansKind

@@ -13,11 +13,11 @@ import polars as pl
 
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy, summarize
 from hybriddp.grid import UNITS
-from hybriddp.release.ledger import Ledger
-from hybriddp.reports import Reports
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds import StudyKind
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.engine import reading
+from hybriddp.study.reports import Reports
 from tests.service.kmeans_people import spent
 from tests.service.running import CLOSES, CONSENT, Running
 

@@ -11,8 +11,8 @@ from hybriddp import FrequencyStudy, HeavyHitterStudy, HybridKMeans
 from hybriddp.client.contribution import commitment
 from hybriddp.grid import UNITS
 from hybriddp.kmeans import KMeansStudy
-from hybriddp.release.ledger import Ledger
-from hybriddp.reports import Reports
+from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.study.reports import Reports
 from tests.service.attacking import refused
 from tests.service.kmeans_people import DEADLINE, Asked, People, in_memory, nonce_of
 from tests.service.lives import Contribution, Life, Tally

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from hybriddp import FrequencyStudy, HeavyHitterStudy
-from hybriddp.reports import Reports
+from hybriddp.study.reports import Reports
 from tests.service.kmeans_people import Asked, People
 from tests.service.lives import CategoryLife, CodeLife, DistributionLife, Life, MeanLife, PartsLife
 from tests.service.lives_in_steps import HeavyLife, KMeansLife

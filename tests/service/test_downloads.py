@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hybriddp.page import Section, color, paragraphs, render_page
+from hybriddp.reporting.html import Section, color, paragraphs, render_page
 from hybriddp.service.downloads import result_csv, result_rows, result_svg
 
 PEOPLE = {"study": "s $1", "n_trusted": 3, "n_local": 2000, "privacy": {"epsilon": "1"}}

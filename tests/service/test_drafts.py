@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from hybriddp import HeavyHitterStudy, MeanStudy
 from hybriddp.kmeans import KMeansStudy
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service import asking, drafts, life, participation
 from hybriddp.service.curator import Curator
 from hybriddp.service.drafts import GRID

@@ -1,5 +1,5 @@
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
-from hybriddp.frequency.heavy_study import HeavyHitterStudy
+from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.planning import plan
 from hybriddp.service.expected import expected_rows
 

@@ -25,10 +25,10 @@ from tests.tables import (
 )
 from tests.tables.conftest import on_spark
 from tests.tables.distribution import test_query as test_bins
-from tests.tables.frequency import test_items as test_open
-from tests.tables.frequency import test_query as test_items
+from tests.tables.items import test_query as test_open
 from tests.tables.kmeans import test_points, test_reports, test_study
 from tests.tables.mean import test_query
+from tests.tables.shares import test_query as test_items
 
 Engine = Callable[[pl.DataFrame], Any]
 

@@ -12,6 +12,7 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy, published
+from hybriddp.study.rounding import decimals, exact_step
 
 WEIGHTS = ("known-variance", "privacy", "naive")
 VOID = {
@@ -162,12 +163,12 @@ def _step(
         if w == 0:
             raise ParameterError("step", "a number where the weight is 0: there is no noise of the curator", step)
         return published.finest_step(study, n_trusted, w)
-    return published.exact_step(step, study.width)
+    return exact_step(step, study.width)
 
 
 def _exactly(step: Fraction) -> str:
     """A step without rounding: as a decimal if it is one that people write, as a fraction if not."""
-    places = published.decimals(step)
+    places = decimals(step)
     if step * 10**places == round(step * 10**places) and places < 12:
         return f"{float(step):,.{places}f}"
     return f"{step} (that is {float(step):.6g}, but only the fraction is exact)"

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.ones import OnesLaw, wrong_in_ones
 from hybriddp.channels.response import SymbolChannel
-from hybriddp.wording import counted
+from hybriddp.reporting.wording import counted
 
 __all__ = [
     "FALSE_ALARM",

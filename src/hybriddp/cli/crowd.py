@@ -36,7 +36,7 @@ from hybriddp.errors import (
     raise_unchained,
 )
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.wording import significant
+from hybriddp.reporting.wording import significant
 
 if TYPE_CHECKING:
     import httpx

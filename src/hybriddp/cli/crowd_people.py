@@ -13,9 +13,10 @@ from hybriddp.client.problems import RejectedError, UnavailableError
 from hybriddp.client.questions import OfferedStudy
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import BudgetError, DataError, HybridDPError, ParameterError, ProtocolError, raise_unchained
-from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.items import HeavyHitterStudy
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean import MeanStudy
+from hybriddp.shares import FrequencyStudy
 from hybriddp.simulation.distributions import population
 
 __all__ = ["SimulatedPerson", "check_values", "rejection_reason", "simulated_people"]

@@ -12,8 +12,8 @@ from hybriddp.cli import options
 from hybriddp.cli.options import option
 from hybriddp.cli.terminal import say, trials_bar
 from hybriddp.errors import ParameterError
-from hybriddp.figures.paper import FIGURES, Made, make, select
-from hybriddp.figures.paper.figure import PaperFigure
+from hybriddp.paper.figures import FIGURES, Made, make, select
+from hybriddp.paper.figures.figure import PaperFigure
 
 
 def figures(

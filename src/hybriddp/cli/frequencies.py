@@ -11,8 +11,8 @@ from hybriddp.cli.releasing import Targets, View
 from hybriddp.cli.sources import Sources, listed, public_keys, study_title
 from hybriddp.cli.terminal import print_wide, say
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.frequency import Frequencies, FrequencyStudy, counts_diagnostics
-from hybriddp.frequency.explain import TOLD
+from hybriddp.shares import Frequencies, FrequencyStudy, counts_diagnostics
+from hybriddp.shares.explain import TOLD
 from hybriddp.tables import CsvFormat
 
 Categories = Annotated[

@@ -17,14 +17,15 @@ from hybriddp.cli.releasing import SIMULATION, Targets, View
 from hybriddp.cli.sources import Sources, study_title
 from hybriddp.cli.terminal import check_targets, print_wide, say, say_written, waiting, write_text
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.frequency import HeavyHitters, HeavyHitterStudy, PrivateItems, counts_diagnostics
-from hybriddp.frequency.heavy_study import DISCOVERY
-from hybriddp.frequency.item_counts import ItemCounts
-from hybriddp.frequency.summary import TrustedCounts
-from hybriddp.mean.explain import HEADING
+from hybriddp.items import HeavyHitters, HeavyHitterStudy, PrivateItems
+from hybriddp.items.counts import ItemCounts
+from hybriddp.items.study import DISCOVERY
 from hybriddp.randomness import simulation_generator
+from hybriddp.reporting.warnings import HEADING
+from hybriddp.reporting.wording import percent
+from hybriddp.shares import counts_diagnostics
+from hybriddp.shares.summary import TrustedCounts
 from hybriddp.tables import CsvFormat
-from hybriddp.wording import percent
 
 TOLD = 5  # items that an explanation lists
 

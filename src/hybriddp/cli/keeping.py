@@ -17,7 +17,7 @@ from hybriddp.errors import BudgetError, DataError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.event import Event
-from hybriddp.release.ledger_words import line
+from hybriddp.release.ledger.words import line
 from hybriddp.release.results import Result, ResultFile, State, find_results, results_folder
 
 T = TypeVar("T")

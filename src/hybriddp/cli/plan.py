@@ -33,7 +33,7 @@ from hybriddp.planning.page import (
     epsilon_cells,
 )
 from hybriddp.planning.words import DIFFERING, details, given, headline
-from hybriddp.wording import percent
+from hybriddp.reporting.wording import percent
 
 _UNKNOWNS = {"epsilon": "epsilon", "users": "n_users", "trusted": "trusted_fraction"}
 

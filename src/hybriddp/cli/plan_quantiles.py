@@ -16,8 +16,8 @@ from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import ParameterError
 from hybriddp.planning import QuantilePlan, plan_quantiles, solve_quantiles
 from hybriddp.planning.quantile_words import HEADINGS, cells
+from hybriddp.reporting.wording import percent, significant
 from hybriddp.simulation import simulate_quantiles
-from hybriddp.wording import percent, significant
 
 _UNKNOWNS = {"epsilon": "epsilon", "users": "n_users", "trusted": "trusted_fraction"}
 At = Annotated[str, option("Quantiles, with commas between them: 0.5,95%,p99.")]

@@ -16,12 +16,12 @@ from hybriddp.cli.quantiles import EdgesFile, Kappa, public_scale
 from hybriddp.cli.terminal import say
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.frequency import FrequencyStudy
-from hybriddp.frequency.categories import MISSING, OUTSIDE
-from hybriddp.frequency.discovery import DiscoveryQuestion
-from hybriddp.frequency.records import items_of
+from hybriddp.items.discovery import DiscoveryQuestion
+from hybriddp.items.records import items_of
 from hybriddp.mean import MeanStudy
-from hybriddp.mean.explain import HEADING
+from hybriddp.reporting.warnings import HEADING
+from hybriddp.shares import FrequencyStudy
+from hybriddp.shares.categories import MISSING, OUTSIDE
 from hybriddp.tables import CsvFormat
 from hybriddp.tables.frames import read_columns
 from hybriddp.tables.paths import output_format

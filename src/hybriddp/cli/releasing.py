@@ -16,7 +16,7 @@ from hybriddp.cli.options import option
 from hybriddp.cli.sources import Sources
 from hybriddp.cli.terminal import check_targets, say, say_written, waiting, write_text
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.frequency import HeavyHitterStudy
+from hybriddp.items import HeavyHitterStudy
 from hybriddp.tables import GroupedSummaries, Summaries
 
 SIMULATION = (

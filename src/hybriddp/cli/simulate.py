@@ -11,11 +11,11 @@ from hybriddp.cli.options import option
 from hybriddp.cli.terminal import print_table, say, trials_bar
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
+from hybriddp.reporting.wording import percent, significant
 from hybriddp.simulation import Simulation, simulate
 from hybriddp.simulation.outcome import Outcome
 from hybriddp.simulation.trial import ESTIMATORS
 from hybriddp.tables.frames import read_columns
-from hybriddp.wording import percent, significant
 
 
 def run_simulation(

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hybriddp.errors import DataError, raise_unchained
-from hybriddp.release.ledger_lock import held, is_at
+from hybriddp.release.ledger.lock import held, is_at
 
 __all__ = ["locked"]
 

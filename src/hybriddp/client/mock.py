@@ -22,10 +22,11 @@ from hybriddp.client.mock_signer import MockSigner, base64url
 from hybriddp.client.questions import ItemQuestion, OfferedStudy, StudyQuestion, question
 from hybriddp.client.receipt import KEYS_PATH
 from hybriddp.errors import HybridDPError, ParameterError, ProtocolError
-from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.items import HeavyHitterStudy
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.mean.parts import StudyParts
+from hybriddp.shares import FrequencyStudy
+from hybriddp.study.users import StudyParts
 
 if TYPE_CHECKING:
     import httpx

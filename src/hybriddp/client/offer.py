@@ -15,11 +15,12 @@ from hybriddp.client.contribution import GROUPS, Contribution, is_digest
 from hybriddp.client.plain import one_line
 from hybriddp.client.questions import KINDS, NO_LIST, UNKNOWN, OfferedStudy, StudyQuestion, question, read_study
 from hybriddp.errors import ParameterError, ProtocolError
-from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.items import HeavyHitterStudy
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.mean.parts import StudyParts
 from hybriddp.planning.alternatives import best_guess
 from hybriddp.planning.words import guess
+from hybriddp.shares import FrequencyStudy
+from hybriddp.study.users import StudyParts
 
 __all__ = ["StudyOffer"]
 

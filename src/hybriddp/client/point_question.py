@@ -12,7 +12,7 @@ from hybriddp.errors import ProtocolError
 from hybriddp.grid import as_floats
 from hybriddp.kmeans.point_units import integer_of_units, units_of, values_of
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.wording import significant
+from hybriddp.reporting.wording import significant
 
 __all__ = ["PointQuestion"]
 

@@ -18,12 +18,13 @@ from hybriddp.client.problems import RejectedError, parse_object
 from hybriddp.client.study_question import OfferedStudy, StudyQuestion, TrustedValue
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
-from hybriddp.frequency.item_integers import integer_of, kept_item
 from hybriddp.grid import as_floats
+from hybriddp.items import HeavyHitterStudy
+from hybriddp.items.integers import integer_of, kept_item
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean import MeanStudy
-from hybriddp.wording import significant
+from hybriddp.reporting.wording import significant
+from hybriddp.shares import FrequencyStudy
 
 __all__ = [
     "KINDS",

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hybriddp.distribution import DistributionStudy
-from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.items import HeavyHitterStudy
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean import MeanStudy
+from hybriddp.shares import FrequencyStudy
 
 __all__ = ["OfferedStudy", "ReportedStudy", "StudyQuestion", "TrustedValue"]
 

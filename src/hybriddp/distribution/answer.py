@@ -18,13 +18,13 @@ from hybriddp.distribution.least_squares import MaskedEvidence
 from hybriddp.distribution.release import PrivateHistogram, histogram_event, release_histogram
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.mean.estimate import Statement
 from hybriddp.privacy import NEIGHBORS
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import Charged, charge_study
-from hybriddp.release.ledger import Ledger, require_ledger
-from hybriddp.reports import Reports
-from hybriddp.study import refused_parts
+from hybriddp.release.ledger.ledger import Ledger, require_ledger
+from hybriddp.study.reports import Reports
+from hybriddp.study.result import Statement
+from hybriddp.study.study import refused_parts
 
 if TYPE_CHECKING:
     from hybriddp.distribution.study import DistributionStudy

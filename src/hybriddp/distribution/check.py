@@ -19,9 +19,9 @@ from hybriddp.channels.masked import MaskedResponse
 from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.reports import Reports
-from hybriddp.study import EMPTY
-from hybriddp.wording import counted
+from hybriddp.reporting.wording import counted
+from hybriddp.study.reports import Reports
+from hybriddp.study.study import EMPTY
 
 if TYPE_CHECKING:
     from hybriddp.distribution.study import DistributionStudy

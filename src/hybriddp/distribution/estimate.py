@@ -18,7 +18,7 @@ from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
 from hybriddp.distribution.published import PublishedDistribution, publish
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
-from hybriddp.mean.estimate import Statement
+from hybriddp.study.result import Statement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

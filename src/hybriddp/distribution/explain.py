@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from hybriddp.channels.masked import N_BINS
 from hybriddp.channels.plausible import implausible_words
 from hybriddp.distribution.quantile import Quantile
-from hybriddp.mean.explain import FAR_APART, UNTIED, empty_table
-from hybriddp.wording import counted, percent, significant, to_precision_of
+from hybriddp.reporting.rich import empty_table
+from hybriddp.reporting.warnings import FAR_APART, UNTIED
+from hybriddp.reporting.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybriddp import page as look
 from hybriddp._check import FloatArray
 from hybriddp.distribution import explain
 from hybriddp.distribution.axis import label, places, readable_ticks
 from hybriddp.distribution.fit import DistributionFit
-from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.reporting import html as look
+from hybriddp.reporting.html import Section, alerts, paragraphs, render_page, table
 
 if TYPE_CHECKING:
     from hybriddp.distribution.estimate import DistributionEstimate

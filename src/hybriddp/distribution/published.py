@@ -28,10 +28,10 @@ from hybriddp.distribution.fit import DistributionFit
 from hybriddp.distribution.quantile import DistributionMean, Quantile, asked, normal_quantile, quantile
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import Grid, read_only
-from hybriddp.mean.estimate import Statement
-from hybriddp.mean.interval import Interval
-from hybriddp.mean.published import exact_step, nearest, nice_below
 from hybriddp.release.event import Part
+from hybriddp.study.intervals import Interval
+from hybriddp.study.result import Statement
+from hybriddp.study.rounding import exact_step, nearest, nice_below
 
 if TYPE_CHECKING:
     from hybriddp.distribution.estimate import DistributionEstimate

@@ -21,7 +21,7 @@ from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.distribution.within import STRAIGHT, curve_of
 from hybriddp.errors import ParameterError
-from hybriddp.mean.interval import Interval
+from hybriddp.study.intervals import Interval
 
 _LITTLE = 1e-12  # rounding errors of cumulated masses
 

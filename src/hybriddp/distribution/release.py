@@ -27,7 +27,7 @@ from hybriddp.grid import read_only
 from hybriddp.privacy import Privacy
 from hybriddp.release.charging import charge_study
 from hybriddp.release.event import Event, Part
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import release_vector
 
 N_COARSE = 16

@@ -21,9 +21,10 @@ from hybriddp.grid import Grid, as_array, as_floats
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.event import Part
-from hybriddp.release.ledger import Ledger
-from hybriddp.reports import Reports, refuse_reports
-from hybriddp.study import Study, check_study, compact, require_same_text
+from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.study.document import compact
+from hybriddp.study.reports import Reports, refuse_reports
+from hybriddp.study.study import Study, check_study, require_same_text
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -10,11 +10,11 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
-from hybriddp.frequency.blend import Blend
-from hybriddp.frequency.estimate import Frequencies
-from hybriddp.frequency.heavy_estimate import HeavyHitters
-from hybriddp.frequency.law import GroupShares, quantile
-from hybriddp.frequency.selection import largest, level_words, selected_level
+from hybriddp.items.estimate import HeavyHitters
+from hybriddp.shares.blend import Blend
+from hybriddp.shares.estimate import Frequencies
+from hybriddp.shares.law import GroupShares, quantile
+from hybriddp.shares.selection import largest, level_words, selected_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

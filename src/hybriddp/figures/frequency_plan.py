@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, readable_log_axis, save
-from hybriddp.frequency.heavy_study import DICTIONARY
+from hybriddp.items.study import DICTIONARY
 from hybriddp.planning.frequencies import FrequencyPlan
-from hybriddp.wording import significant
+from hybriddp.reporting.wording import significant
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import ParameterError
 from hybriddp.figures.canvas import HYBRID, INK, MUTED, canvas, save
 from hybriddp.kmeans.explain import DOUBTFUL, doubt_words
-from hybriddp.wording import counted
+from hybriddp.reporting.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

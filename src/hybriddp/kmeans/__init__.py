@@ -5,7 +5,7 @@
 **For a real study**: `KMeansStudy` says what is asked, `HybridKMeansServer` hands out a `Round` at a time, devices
 answer it with `RoundReports`, and a `RoundTally` of them goes back.
 
-The paper's three algorithms are in `hybriddp.kmeans.paper`.
+The paper's three algorithms are in `hybriddp.paper.kmeans`.
 """
 
 from hybriddp.kmeans.estimator import HybridKMeans

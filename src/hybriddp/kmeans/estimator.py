@@ -24,7 +24,7 @@ from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy, short_parameters
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ import numpy as np
 
 from hybriddp.channels.plausible import implausible_words
 from hybriddp.privacy import NEIGHBORS
-from hybriddp.wording import significant
+from hybriddp.reporting.wording import significant
 
 if TYPE_CHECKING:
     from hybriddp.kmeans.estimator import HybridKMeans

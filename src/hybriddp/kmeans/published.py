@@ -9,8 +9,8 @@ import numpy as np
 
 from hybriddp.kmeans.explain import DOUBTFUL, center_cells, forgery_warning, n_answered, story
 from hybriddp.kmeans.study import REPLACE_ONE
-from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
-from hybriddp.wording import percent, significant
+from hybriddp.reporting.html import Section, alerts, color, paragraphs, render_page, table, wide
+from hybriddp.reporting.wording import percent, significant
 
 if TYPE_CHECKING:
     from hybriddp.kmeans.estimator import HybridKMeans

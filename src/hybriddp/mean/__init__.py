@@ -7,11 +7,11 @@ estimate is made in three steps that simulations and plans call too: `check.chec
 
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.explain import diagnostics
-from hybriddp.mean.parts import StudyParts
 from hybriddp.mean.published import Published
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
-from hybriddp.reports import Reports
+from hybriddp.study.reports import Reports
+from hybriddp.study.users import StudyParts
 
 __all__ = [
     "Estimate",

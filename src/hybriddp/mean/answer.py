@@ -27,8 +27,8 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import weights
 from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_spread
-from hybriddp.mean.estimate import Estimate, Statement
-from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw, VarianceEvidence
+from hybriddp.mean.estimate import Estimate
+from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, VarianceEvidence, noise_law
 from hybriddp.mean.plausible import implausible_reports
 from hybriddp.mean.published import exact_width, fixed_weight
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
@@ -36,10 +36,12 @@ from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import Charged, charge_study
 from hybriddp.release.event import Event
-from hybriddp.release.ledger import Ledger, require_ledger
+from hybriddp.release.ledger.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import PrivateTotal, release_total, total_event
-from hybriddp.reports import Reports
-from hybriddp.study import refused_parts
+from hybriddp.study.intervals import NoiseLaw
+from hybriddp.study.reports import Reports
+from hybriddp.study.result import Statement
+from hybriddp.study.study import refused_parts
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
@@ -250,8 +252,8 @@ def weigh(
         unbiased=lower + width * law.answer,
         weight=w,
         weighting=chosen,
-        trusted=alone(trusted, NoiseLaw.of(1.0, trusted, None)),
-        local=alone(local, NoiseLaw.of(0.0, None, local)),
+        trusted=alone(trusted, noise_law(1.0, trusted, None)),
+        local=alone(local, noise_law(0.0, None, local)),
         divergence=divergence,
         error=Errors(
             sampling=(sampling + (divergence.price if divergence else 0.0)) * width**2,
@@ -284,7 +286,7 @@ def _hybrid(study: "MeanStudy", trusted: TrustedStatistics, local: LocalStatisti
         evidence = VarianceEvidence.of(local, n_users=n, at_most=study.variance_at_most)
     else:
         evidence = VarianceEvidence(n, known=chosen.variance)
-    noise = NoiseLaw.of(w, trusted, local, besides=divergence.price)
+    noise = noise_law(w, trusted, local, besides=divergence.price)
     mean = w * trusted.mean + (1 - w) * local.mean
     users = ErrorLaw.of(mean, w, n_t, n_l, noise, evidence)
     population = ErrorLaw(mean, w**2 / n_t + (1 - w) ** 2 / n_l, noise, evidence)
@@ -314,7 +316,7 @@ def _laws_if_groups_differ(
     r"""The laws of $c\,\bar x_T + (1-c)\,\bar x_L$: all users weigh the same, so sampling adds no error about them."""
     n = trusted.count + local.count
     c = trusted.count / n
-    mean, noise = c * trusted.mean + (1 - c) * local.mean, NoiseLaw.of(c, trusted, local)
+    mean, noise = c * trusted.mean + (1 - c) * local.mean, noise_law(c, trusted, local)
     nothing = VarianceEvidence(n, known=0.0)
     # About the population each group has a variance of its own, at most what all users' allows for its part of them.
     most_t = VarianceEvidence(trusted.count, at_most=at_most / c).most(trusted.mean, trusted.noise)
@@ -332,7 +334,7 @@ def _single_model(
     if group is None:
         raise DataError("Both groups are empty.")
     evidence = VarianceEvidence.of(local, n_users=n_users, at_most=study.variance_at_most)
-    noise = NoiseLaw.of(w, trusted, local)
+    noise = noise_law(w, trusted, local)
     users = ErrorLaw(group.mean, 1 / group.count - 1 / n_users, noise, evidence)
     population = ErrorLaw(group.mean, 1 / group.count, noise, evidence)
     asked = n_users == group.count  # nobody else is there whose mean could differ

@@ -12,9 +12,9 @@ from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.mean.plausible import implausible_reports, spread_is_refuted
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
-from hybriddp.reports import Reports
-from hybriddp.study import EMPTY
-from hybriddp.wording import counted
+from hybriddp.reporting.wording import counted
+from hybriddp.study.reports import Reports
+from hybriddp.study.study import EMPTY
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy

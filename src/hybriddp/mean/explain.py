@@ -6,31 +6,27 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from hybriddp.channels.plausible import implausible_words
-from hybriddp.mean.interval import Interval
-from hybriddp.mean.published import Published, has_second_tier, nearest, number, publish, rounded, step_of
+from hybriddp.mean.published import Published, has_second_tier, publish, rounded, step_of
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
-from hybriddp.wording import percent, significant
+from hybriddp.reporting.rich import empty_table
+from hybriddp.reporting.warnings import FAR_APART, HEADING, UNTIED
+from hybriddp.reporting.wording import percent, significant
+from hybriddp.study.intervals import Interval
+from hybriddp.study.rounding import nearest, number
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from hybriddp.mean.estimate import Estimate
 
-FAR_APART = 6.0
-"""Standard errors between the groups' means from which on untied reports are doubted."""
 NEAR_A_BOUND = 0.02
 """Fraction of the range within which an answer counts as lying at a bound."""
-UNTIED = (
-    "Nothing ties the local reports to this study: they came as plain integers. Codes made for another study or "
-    "another ε would give a wrong answer that looks right."
-)
 FIRST_TIER_ONLY = (
     "The groups' means, the weight, warnings, other intervals and unrounded numbers are for the curator: publishing "
     "them leaves the first tier of protection only, every user's own ε."
 )
 """Said wherever they are shown."""
 CELL_HEADINGS = ("", "users", "mean", "95 % interval")
-HEADING = "Diagnostics for the curator: NOT FOR PUBLICATION (no noise hides these numbers)."
 _MANY = 0.05  # a fraction of clamped values from which on the bounds or the units are doubtful
 
 
@@ -285,17 +281,4 @@ def parts_table(estimates: Sequence["Estimate"]) -> "Table":
             f"{answer.number(answer.lower)} … {answer.number(answer.upper)}",
             agree if not warnings(e) else f"{agree}; see warning",
         )
-    return view
-
-
-def empty_table(title: list[str], headings: Sequence[str], caption: list[str]) -> "Table":
-    """A table with words above and below it, shown as they are."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    above, below = (Text("\n".join(lines)) for lines in (title, caption))  # shown as they are: a name is no markup
-    view = Table(title=above, caption=below, title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD)
-    for heading in headings:
-        view.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     return view

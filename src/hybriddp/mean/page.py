@@ -5,8 +5,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hybriddp.mean import explain
-from hybriddp.page import Section, alerts, color, paragraphs, render_page, table
-from hybriddp.wording import significant
+from hybriddp.reporting.html import Section, alerts, color, paragraphs, render_page, table
+from hybriddp.reporting.wording import significant
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate

@@ -22,9 +22,10 @@ from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
-from hybriddp.release.ledger import Ledger
-from hybriddp.reports import Reports, refuse_reports
-from hybriddp.study import Study, check_study, compact, require_same_text
+from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.study.document import compact
+from hybriddp.study.reports import Reports, refuse_reports
+from hybriddp.study.study import Study, check_study, require_same_text
 
 _CHUNK = 1 << 17  # values summed at a time: they stay in the cache, and as many reports below 2^46 fit in 64 bits
 

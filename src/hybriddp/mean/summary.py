@@ -1,7 +1,7 @@
 """Summaries: a handful of integers per group, which add up over shards, files and days.
 
 All of them belong to a study, by its digest, and what belongs to different studies cannot be added. A summary of
-reports says whether all of them came with that digest (``tied``): see `hybriddp.reports`.
+reports says whether all of them came with that digest (``tied``): see `hybriddp.study.reports`.
 
 A `TrustedSummary` is *not* private: it holds the exact total and must not leave the curator. What leaves is a
 `PrivateTotal`. Local reports and their summaries are private, because every report is.
@@ -22,7 +22,7 @@ from hybriddp.channels.window_channel import VALUE_BITS, WindowChannel
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
 from hybriddp.grid import UNITS
 from hybriddp.mean.weights import LocalStatistics
-from hybriddp.reports import check_same_study
+from hybriddp.study.reports import check_same_study
 
 
 class _Summary:

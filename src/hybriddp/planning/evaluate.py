@@ -14,12 +14,12 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import UNITS
-from hybriddp.mean.interval import NoiseLaw
 from hybriddp.planning.scenario import Scenario, crowd_like
 from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.reporting.wording import significant
 from hybriddp.simulation.adaptive import Outlook, expected, expected_half_width, outlook, typical_half_width
+from hybriddp.study.intervals import NoiseLaw
 from hybriddp.theory import Setting, laplace_noise
-from hybriddp.wording import significant
 
 PAPERS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance")
 OURS = "adaptive"

@@ -6,7 +6,7 @@ Shares are assumed to follow Zipf's law, $f_r \propto r^{-s}$ for the item of ra
   who have the item, $Z$ the discrete Laplace noise and $T$ the threshold of the release; the expected length of the
   list is the sum of it over all items;
 - the *error* of an item that is listed is that of the blend, from the exact variances of both groups
-  (`hybriddp.frequency.blend`), with the reports that so many categories get. That items get onto the list by their
+  (`hybriddp.shares.blend`), with the reports that so many categories get. That items get onto the list by their
   noisy count is left out of it: near the threshold listed shares are somewhat too large.
 
 Where local discovery pays, an item of share $f$ is shown if $z^2/2 + y\epsilon/2 > 48 \ln 2$, with $z$ its score in
@@ -27,18 +27,18 @@ import numpy as np
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
-from hybriddp.frequency.answer import sensitivity
-from hybriddp.frequency.blend import Blend
-from hybriddp.frequency.coding import CODE_BITS
-from hybriddp.frequency.discovery import DiscoveryRule
-from hybriddp.frequency.heavy_study import DICTIONARY, DISCOVERY, LIST
-from hybriddp.frequency.law import GroupShares
-from hybriddp.frequency.open_release import ThresholdRule
-from hybriddp.frequency.oracle import frequency_channel, oracle_of
+from hybriddp.items.coding import CODE_BITS
+from hybriddp.items.discovery import DiscoveryRule
+from hybriddp.items.open_release import ThresholdRule
+from hybriddp.items.study import DICTIONARY, DISCOVERY, LIST
 from hybriddp.planning.alternatives import Poisoning
 from hybriddp.planning.scenario import MOST_USERS
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance
+from hybriddp.shares.answer import sensitivity
+from hybriddp.shares.blend import Blend
+from hybriddp.shares.law import GroupShares
+from hybriddp.shares.oracle import frequency_channel, oracle_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

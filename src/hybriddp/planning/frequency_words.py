@@ -3,8 +3,8 @@
 import math
 from typing import TYPE_CHECKING
 
-from hybriddp.frequency.heavy_study import DICTIONARY, DISCOVERY
-from hybriddp.wording import counted, percent, significant, to_precision_of
+from hybriddp.items.study import DICTIONARY, DISCOVERY
+from hybriddp.reporting.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:
     from hybriddp.planning.frequencies import FrequencyPlan, RankRow

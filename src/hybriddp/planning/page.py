@@ -4,12 +4,12 @@ from dataclasses import asdict
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from hybriddp.page import Section, paragraphs, render_page, table, wide
 from hybriddp.planning import words
 from hybriddp.planning.alternatives import BoundsChoice, Difference, EpsilonChoice
 from hybriddp.planning.evaluate import OURS, Option, Span, readable
 from hybriddp.planning.words import given
-from hybriddp.wording import percent, significant
+from hybriddp.reporting.html import Section, paragraphs, render_page, table, wide
+from hybriddp.reporting.wording import percent, significant
 
 if TYPE_CHECKING:
     from hybriddp.planning.plan import Plan

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hybriddp.distribution.explain import COARSE_BIN, LARGE_RANK_ERROR
-from hybriddp.wording import counted, percent, significant, to_precision_of
+from hybriddp.reporting.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:
     from hybriddp.planning.quantiles import QuantilePlan, QuantileRow

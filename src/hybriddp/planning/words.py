@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from hybriddp.planning.alternatives import best_guess
 from hybriddp.planning.evaluate import OURS, Span, readable
 from hybriddp.privacy import Privacy
-from hybriddp.wording import percent, significant, to_precision_of
+from hybriddp.reporting.wording import percent, significant, to_precision_of
 
 if TYPE_CHECKING:
     from hybriddp.planning.plan import Plan

@@ -7,9 +7,9 @@ or in another `LedgerStore`; `check_ledger` checks that a file is as it was writ
 
 from hybriddp.release.accountant import Accountant
 from hybriddp.release.event import Event, Part
-from hybriddp.release.ledger import Ledger
-from hybriddp.release.ledger_check import LedgerCheck, check_ledger, repair_ledger
-from hybriddp.release.ledger_store import LedgerStore
+from hybriddp.release.ledger.check import LedgerCheck, check_ledger, repair_ledger
+from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.release.ledger.store import LedgerStore
 from hybriddp.release.mechanism_record import MechanismRecord
 from hybriddp.release.mechanisms import PrivateTotal, release_total
 

@@ -23,7 +23,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release.event import EVERYBODY, Event, Part, Spent
 
 if TYPE_CHECKING:
-    from hybriddp.release.ledger import Ledger
+    from hybriddp.release.ledger.ledger import Ledger
 
 COUNTS = (EVERYBODY, "trusted")
 """Whom a ledger may count."""

@@ -46,7 +46,7 @@ from hybriddp.errors import BudgetError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release.charging import Charged, charge_study
 from hybriddp.release.event import Event, Part
-from hybriddp.release.ledger import Ledger, require_ledger
+from hybriddp.release.ledger.ledger import Ledger, require_ledger
 from hybriddp.release.mechanism_record import MechanismRecord
 from hybriddp.release.mechanisms import Mechanism, mechanism_for
 from hybriddp.release.statistic import OpenStatistic, Statistic

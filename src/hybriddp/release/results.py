@@ -25,9 +25,9 @@ from pathlib import Path
 
 from hybriddp.errors import DataError
 from hybriddp.release.event import Event
-from hybriddp.release.ledger_file import append, read_after, read_all, resolved, sync_folder
-from hybriddp.release.ledger_lock import opened
-from hybriddp.release.ledger_text import SAVED
+from hybriddp.release.ledger.file import append, read_after, read_all, resolved, sync_folder
+from hybriddp.release.ledger.lock import opened
+from hybriddp.release.ledger.text import SAVED
 
 _FOLDER, _PART = ".results", ".part"
 _ROOM = 1 << 20  # bytes that a result has for certain

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service import life
 from hybriddp.service.clock import require_certain
 from hybriddp.service.curator import Curator

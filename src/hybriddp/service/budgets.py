@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from hybriddp.errors import DataError
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Event
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds import StudyKind
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.ledger import DatabaseLedgerStore, ledger_names

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
-from hybriddp.frequency.open_release import PrivateItems
+from hybriddp.items.open_release import PrivateItems
 from hybriddp.service import receipts
 from hybriddp.service.clock import Clock, require_certain
 from hybriddp.service.keys import MasterKey

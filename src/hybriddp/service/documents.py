@@ -10,7 +10,6 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from hybriddp.mean.parts import StudyParts
 from hybriddp.planning.words import promise
 from hybriddp.service import receipts
 from hybriddp.service.curator import Curator, KnownStudy, known_study
@@ -22,6 +21,7 @@ from hybriddp.service.store import studies
 from hybriddp.service.store.contributions import GroupSizes
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import ASKING, CLOSED, RELEASED, StoredStudy
+from hybriddp.study.users import StudyParts
 
 RECEIPTS_KEY = "/.well-known/hybriddp-receipts.json"
 PILOT = (

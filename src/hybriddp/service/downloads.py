@@ -10,7 +10,7 @@ __all__ = ["ResultRow", "result_csv", "result_rows", "result_svg"]
 
 _HALF_OF_95_PERCENT = 1.96  # standard errors
 _DRAWING = re.compile("<svg(.*?)</svg>", re.DOTALL)
-_COLOR = re.compile(r"var\(--[a-z]+,(#[0-9a-f]+)\)")  # as `hybriddp.page.color` writes it
+_COLOR = re.compile(r"var\(--[a-z]+,(#[0-9a-f]+)\)")  # as `hybriddp.reporting.html.color` writes it
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would compute
 
 

@@ -28,7 +28,7 @@ from sqlalchemy import Connection
 
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Event
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service import budgets
 from hybriddp.service.curator import Curator
 from hybriddp.service.problems import Refusal

@@ -8,8 +8,8 @@ from hybriddp.errors import HybridDPError
 from hybriddp.planning import plan_frequencies, plan_quantiles
 from hybriddp.planning.evaluate import OURS, errors
 from hybriddp.planning.scenario import scenario_of
+from hybriddp.reporting.wording import percent
 from hybriddp.service.kinds import study_kind
-from hybriddp.wording import percent
 
 __all__ = ["EXPECTED_HEADINGS", "ExpectedRow", "expected_error", "expected_rows"]
 

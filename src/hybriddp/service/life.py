@@ -18,9 +18,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from hybriddp.errors import DataError
-from hybriddp.frequency.open_release import PrivateItems
-from hybriddp.mean.parts import PART_NAME, is_part_name
-from hybriddp.release.ledger import Ledger
+from hybriddp.items.open_release import PrivateItems
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service import budgets
 from hybriddp.service.curator import Curator, KnownStudy, list_of
 from hybriddp.service.documents import PILOT, document_of, keep_closed, study_document
@@ -45,6 +44,7 @@ from hybriddp.service.store import contributions as stored
 from hybriddp.service.store import studies
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import ASKING, CLOSED, CREATED, OPEN, RELEASED, TAKING, WITHDRAWN, StoredStudy
+from hybriddp.study.users import PART_NAME, is_part_name
 
 _DAY = 86_400
 _LARGEST = 10**12  # more people than there are

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hybriddp.client import contribution
 from hybriddp.client.receipt import canonical_bytes
 from hybriddp.errors import ProtocolError
-from hybriddp.mean.parts import StudyParts
+from hybriddp.study.users import StudyParts
 
 __all__ = ["GROUPS", "Signer", "commitment", "commitments_sha256", "stored"]
 

@@ -13,7 +13,7 @@ from hybriddp._check import FloatArray
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.turns import Turns
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.drafts import Draft
 from hybriddp.service.kinds import Gathered, KMeansKind, Released, require_sizes, shortfall, study_kind, usable
 from hybriddp.service.problems import Refusal

@@ -24,8 +24,8 @@ from jwt.exceptions import InvalidSubjectError
 
 from hybriddp.client.claims import check_study_id
 from hybriddp.errors import DataError, ParameterError, raise_unchained
-from hybriddp.mean.parts import PART_NAME, StudyParts, is_part_name
 from hybriddp.service.problems import Refusal
+from hybriddp.study.users import PART_NAME, StudyParts, is_part_name
 
 __all__ = [
     "LONGEST_LIFETIME",

@@ -25,7 +25,7 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import read_only
 from hybriddp.mean import weights
-from hybriddp.mean.interval import ErrorLaw, NoiseLaw, VarianceEvidence
+from hybriddp.mean.interval import ErrorLaw, VarianceEvidence, noise_law
 from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 from hybriddp.simulation.crowd import Crowd, code_frequencies
 
@@ -171,7 +171,7 @@ def expected_half_width(seen: Outlook, level: float) -> float:
     by chance too.
     """
     c = seen.trusted.count / seen.n_users
-    honest = NoiseLaw.of(c, seen.trusted, seen.local).half_width(level)
+    honest = noise_law(c, seen.trusted, seen.local).half_width(level)
     total = 0.0
     for mass, trusted, local, weight, limit in seen.cases(_WIDTH_NODES):
         alike = _half_width(seen, level, weight, trusted, local, limit.price)
@@ -197,7 +197,7 @@ def typical_half_width(seen: Outlook, weight: float, level: float) -> float:
 def _half_width(
     seen: Outlook, level: float, weight: float, trusted: TrustedStatistics, local: LocalStatistics, price: float = 0.0
 ) -> float:
-    noise = NoiseLaw.of(weight, trusted, local, besides=price)
+    noise = noise_law(weight, trusted, local, besides=price)
     evidence = VarianceEvidence.of(local, n_users=seen.n_users, at_most=seen.at_most)
     law = ErrorLaw.of(trusted.mean, weight, trusted.count, local.count, noise, evidence)
     return law.interval(level).half_width

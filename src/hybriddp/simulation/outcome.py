@@ -11,11 +11,11 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.published import trusted_noise
+from hybriddp.reporting.wording import percent, significant
 from hybriddp.simulation.adaptive import expected, outlook
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.trial import Scene, TrialSums
 from hybriddp.theory import Setting
-from hybriddp.wording import percent, significant
 
 
 @dataclass(frozen=True, slots=True, repr=False)

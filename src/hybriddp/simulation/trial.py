@@ -14,9 +14,9 @@ from hybriddp.grid import UNITS
 from hybriddp.mean import Estimate, LaplaceSummary, LocalSummary, MeanStudy, TrustedSummary
 from hybriddp.mean.answer import pay, weigh
 from hybriddp.mean.check import Checked, WeightRule
-from hybriddp.mean.estimate import Statement
 from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 from hybriddp.simulation.crowd import Crowd, code_counts, laplace_total
+from hybriddp.study.result import Statement
 
 ESTIMATORS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance", "adaptive")
 """Every estimator that can be simulated, ours last; numbers are fixed weights."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from hybriddp.errors import DataError
+from hybriddp.reporting.wording import counted
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import (
     Chunk,
@@ -18,7 +19,6 @@ from hybriddp.tables.frames import (
 )
 from hybriddp.tables.query import NO_REPORT, Key, Query, Tally, check
 from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, by_digest
-from hybriddp.wording import counted
 
 Progress = Callable[[float | None], object]
 """Is told which share of a table has been counted, from 0 to 1; None while that is not known."""

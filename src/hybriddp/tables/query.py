@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.errors import DataError
+from hybriddp.reporting.wording import counted
 from hybriddp.tables import frames
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import Converter, nw
 from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, ReportStudy, digest_matches, refuse_foreign
 from hybriddp.tables.text import Wanted
 from hybriddp.tables.trust import Trust
-from hybriddp.wording import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
+from hybriddp.reporting.wording import counted
 from hybriddp.tables.frames import nw, require_polars
 from hybriddp.tables.paths import File, output_format, writing_error
-from hybriddp.wording import counted
 
 if TYPE_CHECKING:
     import polars as pl

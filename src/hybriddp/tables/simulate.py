@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError
-from hybriddp.frequency.heavy_study import HeavyHitterStudy
-from hybriddp.reports import Reports
+from hybriddp.items.study import HeavyHitterStudy
+from hybriddp.study.reports import Reports
 from hybriddp.tables.batches import computed
 from hybriddp.tables.counting import CountedTable, count
 from hybriddp.tables.dialect import CsvFormat

@@ -11,17 +11,17 @@ import numpy as np
 from hybriddp import _check
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.frequency.heavy_study import HeavyHitterStudy
-from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.mean.study import MeanStudy
+from hybriddp.shares.study import FrequencyStudy
 from hybriddp.tables.counting import REPEATED, CountedTable, Progress, count
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.distribution.query import DistributionQuery
-from hybriddp.tables.frequency.items import ItemQuery, ItemStudy
-from hybriddp.tables.frequency.query import FrequencyQuery
+from hybriddp.tables.items.query import ItemQuery, ItemStudy
 from hybriddp.tables.mean.query import MeanQuery
 from hybriddp.tables.paths import expand, file_names
 from hybriddp.tables.query import GroupedSummaries, Key, L, Query, Summaries, T, TableStudy, Tally
+from hybriddp.tables.shares.query import FrequencyQuery
 from hybriddp.tables.trust import Trust
 
 QUERIES: dict[type[Any], type[Query]] = {

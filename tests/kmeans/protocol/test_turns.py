@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.algorithm import plans, tuning
+from hybriddp.kmeans.protocol.places import LONGEST_SUBJECT, PLACES
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.turns import LEAST_FRACTION, Turns
 from hybriddp.kmeans.reports.base import MOST_ROUNDS
 from hybriddp.kmeans.reports.second_moment import length_ask
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.places import LONGEST_SUBJECT, PLACES
 
 STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 24), (0, 60)], epsilon=2)
 QUARTER, HALF, NONCE = Fraction(1, 4), Fraction(1, 2), "0f" * 16

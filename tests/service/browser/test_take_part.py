@@ -14,7 +14,7 @@ from playwright.sync_api import Page, Route, expect
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import verify
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.service.store.contributions import sizes, tally, total
 from hybriddp.service.store.engine import reading

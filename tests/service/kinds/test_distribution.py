@@ -10,7 +10,7 @@ from hybriddp import DistributionStudy
 from hybriddp.distribution import release
 from hybriddp.errors import BudgetError, DataError, ProtocolError
 from hybriddp.grid import UNITS
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import release_vector
 from hybriddp.service.kinds import DistributionKind, Gathered, study_kind
 from hybriddp.service.problems import Refusal

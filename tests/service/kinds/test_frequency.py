@@ -9,13 +9,13 @@ import pytest
 from hybriddp import FrequencyStudy
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.errors import BudgetError, DataError, ProtocolError
-from hybriddp.frequency import answer
-from hybriddp.frequency.categories import OTHER
 from hybriddp.privacy import Privacy
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import release_vector
 from hybriddp.service.kinds import FrequencyKind, Gathered, study_kind
 from hybriddp.service.problems import Refusal
+from hybriddp.shares import answer
+from hybriddp.shares.categories import OTHER
 
 YES_NO = FrequencyStudy("opened the app", categories=["yes", "no"], epsilon=1.0)
 STUDIES = {

@@ -8,7 +8,7 @@ import pytest
 from hybriddp import MeanStudy
 from hybriddp.errors import BudgetError, DataError, ProtocolError
 from hybriddp.privacy import Privacy
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import Mechanism
 from hybriddp.service.kinds import Gathered, MeanKind, study_kind
 from hybriddp.service.problems import Refusal

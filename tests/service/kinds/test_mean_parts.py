@@ -5,12 +5,12 @@ import pytest
 
 from hybriddp import FrequencyStudy, MeanStudy
 from hybriddp.errors import BudgetError, DataError, ProtocolError
-from hybriddp.mean.parts import StudyParts
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import Mechanism
 from hybriddp.service.kinds import Gathered, MeanKind, part_obstacle, part_sizes, release_parts, study_kind
 from hybriddp.service.kinds.kind import Released
 from hybriddp.service.store.part_sums import in_part, trusted_entry
+from hybriddp.study.users import StudyParts
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1.0)
 PARTS = StudyParts("country", ["DE", "FR", "other"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hybriddp import HeavyHitterStudy
-from hybriddp.frequency.heavy_estimate import HeavyHitters
+from hybriddp.items.estimate import HeavyHitters
 from hybriddp.service.pages.items import curator_items_page, items_page
 from hybriddp.service.pages.result import downloads
 

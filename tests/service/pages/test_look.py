@@ -1,4 +1,4 @@
-from hybriddp.page import Section
+from hybriddp.reporting.html import Section
 from hybriddp.service.pages.look import hidden, kept, not_ready, people_page, script_tag, server_page, style_tag
 from tests.service.pages.test_operator import EVIL, Read
 

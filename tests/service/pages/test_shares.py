@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from hybriddp import FrequencyStudy
-from hybriddp.frequency import Frequencies
 from hybriddp.service.pages.result import downloads
 from hybriddp.service.pages.shares import bars, curator_shares_page, shares_page
+from hybriddp.shares import Frequencies
 
 AWKWARD = '<script>alert(1)</script> & "quotes" \'n more of it'
 

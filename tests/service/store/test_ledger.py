@@ -13,9 +13,10 @@ from sqlalchemy import Connection, Engine, create_engine, delete, event, func, s
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger, LedgerStore, MechanismRecord, Part, check_ledger, ledger_text
-from hybriddp.release.ledger_file import FileLedgerStore
-from hybriddp.release.ledger_store import MemoryLedgerStore
+from hybriddp.release import Event, Ledger, LedgerStore, MechanismRecord, Part, check_ledger
+from hybriddp.release.ledger import text as ledger_text
+from hybriddp.release.ledger.file import FileLedgerStore
+from hybriddp.release.ledger.store import MemoryLedgerStore
 from hybriddp.service.store.ledger import DatabaseLedgerStore, ledger_events, ledgers, metadata
 from tests.postgresql import get_server
 

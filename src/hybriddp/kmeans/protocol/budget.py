@@ -21,7 +21,7 @@ from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release.charging import is_again
 from hybriddp.release.event import Event
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance
 from hybriddp.release.release import Cost, charge_reports, release
 from hybriddp.release.statistic import Statistic

@@ -21,8 +21,9 @@ from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, answer_asks
 from hybriddp.kmeans.reports import base
 from hybriddp.kmeans.reports.base import Ask, ReportTally
-from hybriddp.kmeans.study import Document, KMeansStudy, parsed, read_fraction
+from hybriddp.kmeans.study import KMeansStudy, read_fraction
 from hybriddp.randomness import byte_source
+from hybriddp.study.document import Document, parsed
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
-from hybriddp.release.ledger import Ledger, require_ledger
+from hybriddp.release.ledger.ledger import Ledger, require_ledger
 
 Seed = int | np.random.Generator | None
 _LARGEST = 1 << 62  # no release of fewer than 2^40 users is larger, noise included

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from hybriddp.channels.channel import is_integer
 from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
-from hybriddp.kmeans.study import Document, KMeansStudy
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.study.document import Document
 
 MOST_USERS = (1 << 63) - 1  # the largest number of users or reports
 

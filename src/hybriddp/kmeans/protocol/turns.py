@@ -1,8 +1,8 @@
 r"""Turns: which participants belong to which round. Everybody can compute it, and nobody can choose it for others.
 
-Every participant has a *place* (`hybriddp.places`), a hash of the study, of their subject and of a nonce that their
-device has drawn and committed to when they enrolled. Rounds divide all places among them, one after the other: with
-$F_r$ the fractions of users of the rounds 1 to $r$ added up, round $r$ asks those whose place $p$ has
+Every participant has a *place* (`hybriddp.kmeans.protocol.places`), a hash of the study, of their subject and of a
+nonce that their device has drawn and committed to when they enrolled. Rounds divide all places among them, one after
+the other: with $F_r$ the fractions of users of the rounds 1 to $r$ added up, round $r$ asks those whose place $p$ has
 
 $$
 \lfloor 2^{64} F_{r-1} \rfloor \le p < \lfloor 2^{64} F_r \rfloor.
@@ -30,10 +30,11 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
+from hybriddp.kmeans.protocol.places import PLACES, place
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.base import MOST_ROUNDS
-from hybriddp.kmeans.study import Document, is_digest, read_fraction
-from hybriddp.places import PLACES, place
+from hybriddp.kmeans.study import read_fraction
+from hybriddp.study.document import Document, is_digest
 
 LEAST_FRACTION = Fraction(1, 100)
 """Of the users, in one round: a server cannot ask a few people that it has picked."""

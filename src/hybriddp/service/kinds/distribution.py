@@ -9,7 +9,7 @@ from hybriddp.distribution.check import implausible_patterns
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.quantiles import curator_quantiles_page, on_a_page, quantiles_page
 from hybriddp.service.problems import Refusal

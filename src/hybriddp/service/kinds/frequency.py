@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.frequency.check import implausible_counts
-from hybriddp.frequency.study import FrequencyStudy
-from hybriddp.frequency.summary import LocalCounts, TrustedCounts
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.shares import curator_shares_page, shares_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.sums import CategorySums
+from hybriddp.shares.check import implausible_counts
+from hybriddp.shares.study import FrequencyStudy
+from hybriddp.shares.summary import LocalCounts, TrustedCounts
 
 MOST_CATEGORIES = 4096
 """With more, the encrypted counts, which every transaction writes anew, would be longer than 20 kB."""

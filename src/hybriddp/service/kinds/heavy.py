@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.frequency.categories import OTHER
-from hybriddp.frequency.heavy_study import HeavyHitterStudy
-from hybriddp.frequency.item_counts import ItemCounts
-from hybriddp.frequency.item_integers import integer_of, kept_item
-from hybriddp.frequency.open_release import PrivateItems
-from hybriddp.release.ledger import Ledger
+from hybriddp.items.counts import ItemCounts
+from hybriddp.items.integers import integer_of, kept_item
+from hybriddp.items.open_release import PrivateItems
+from hybriddp.items.study import HeavyHitterStudy
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds.frequency import FrequencyKind
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.items import curator_items_page, items_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.item_sums import ItemSums
+from hybriddp.shares.categories import OTHER
 
 NOT_YET = "The study takes no reports yet: they are about the list, which has not been released."
 

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from hybriddp.errors import DataError
-from hybriddp.mean.parts import StudyParts
 from hybriddp.privacy import Privacy
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.reporting.wording import counted
 from hybriddp.service.store.sums import StudySums
-from hybriddp.wording import counted
+from hybriddp.study.users import StudyParts
 
 NO_WAY_BACK = "A closed study cannot be opened again: withdraw it."
 

@@ -11,12 +11,12 @@ from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.point_units import integer_of_units, units_of, values_of
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.reporting.wording import counted
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.clusters import clusters_page, curator_clusters_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.point_sums import PointSums
-from hybriddp.wording import counted
 
 ENROLLED = 0
 """The integer of a local person who enrolls: it says no more than that they do."""

@@ -10,17 +10,17 @@ from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.explain import published_rows
-from hybriddp.mean.parts import StudyParts
 from hybriddp.mean.plausible import implausible_reports, spread_is_refuted
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.intervals import STYLE, interval_blocks
 from hybriddp.service.pages.result import result_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.part_sums import PartSums
 from hybriddp.service.store.sums import UNIT_SUMS, UnitSums
+from hybriddp.study.users import StudyParts
 
 
 @dataclass(frozen=True)

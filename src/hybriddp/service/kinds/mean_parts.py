@@ -10,7 +10,7 @@ from typing import Any
 
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.mean.estimate import Estimate
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, shortfall, usable
 from hybriddp.service.kinds.mean import MeanKind
 from hybriddp.service.pages.parts import curator_parts_page, part_means, parts_page

@@ -5,10 +5,8 @@ from collections.abc import Callable
 
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import ProtocolError
-from hybriddp.frequency.heavy_study import HeavyHitterStudy
-from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.mean.parts import StudyParts
 from hybriddp.mean.study import MeanStudy
 from hybriddp.service.kinds.distribution import DistributionKind
 from hybriddp.service.kinds.frequency import FrequencyKind
@@ -17,6 +15,8 @@ from hybriddp.service.kinds.kind import StudyKind
 from hybriddp.service.kinds.kmeans import KMeansKind
 from hybriddp.service.kinds.mean import MeanKind
 from hybriddp.service.store.studies import StoredStudy
+from hybriddp.shares.study import FrequencyStudy
+from hybriddp.study.users import StudyParts
 
 _KINDS: dict[str, Callable[[str], StudyKind]] = {
     MeanKind.name: lambda text: MeanKind(MeanStudy.from_json(text)),

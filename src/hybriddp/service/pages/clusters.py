@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hybriddp.kmeans.published import STYLE, centers_table, picture_blocks, story_blocks
-from hybriddp.page import Section, alerts, paragraphs, render_page
+from hybriddp.reporting.html import Section, alerts, paragraphs, render_page
+from hybriddp.reporting.wording import counted
 from hybriddp.service.pages.result import downloads
-from hybriddp.wording import counted
 
 if TYPE_CHECKING:
     from hybriddp.kmeans.estimator import HybridKMeans

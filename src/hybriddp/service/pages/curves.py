@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from hybriddp.page import color
 from hybriddp.planning.curves import OPT_INS, ErrorCurves
 from hybriddp.planning.evaluate import OURS, readable
-from hybriddp.wording import significant
+from hybriddp.reporting.html import color
+from hybriddp.reporting.wording import significant
 
 __all__ = ["LINES", "axis_range", "curves_figure", "place_range", "swatch"]
 

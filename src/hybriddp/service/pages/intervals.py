@@ -6,9 +6,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hybriddp.mean.explain import Row, published_rows
-from hybriddp.mean.published import nice_below, number
-from hybriddp.page import color, paragraphs
-from hybriddp.wording import counted, significant
+from hybriddp.reporting.html import color, paragraphs
+from hybriddp.reporting.wording import counted, significant
+from hybriddp.study.rounding import nice_below, number
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
+from hybriddp.reporting.html import Section, alerts, paragraphs, render_page, table, wide
+from hybriddp.reporting.wording import counted, percent
 from hybriddp.service.pages.result import downloads
 from hybriddp.service.pages.shares import DRAWN, LISTED, bars, left_out, share_cells
-from hybriddp.wording import counted, percent
 
 if TYPE_CHECKING:
-    from hybriddp.frequency.heavy_estimate import HeavyHitters
+    from hybriddp.items.estimate import HeavyHitters
 
 __all__ = ["curator_items_page", "items_page"]
 

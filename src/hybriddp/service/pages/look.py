@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from hybriddp.page import Section, render_page
+from hybriddp.reporting.html import Section, render_page
 from hybriddp.service.static_files import static_files
 
 __all__ = ["hidden", "kept", "not_ready", "people_page", "script_tag", "server_page", "style_tag"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from hybriddp.page import Section, alerts
+from hybriddp.reporting.html import Section, alerts
 from hybriddp.service.pages.look import hidden, server_page
 from hybriddp.service.pages.session import FORM_FIELD
 

@@ -11,7 +11,8 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from hybriddp.page import Section, alerts, paragraphs, table, wide
+from hybriddp.reporting.html import Section, alerts, paragraphs, table, wide
+from hybriddp.reporting.wording import counted, significant
 from hybriddp.service.expected import EXPECTED_HEADINGS
 from hybriddp.service.kinds.kind import NO_WAY_BACK
 from hybriddp.service.pages.look import hidden, kept, not_ready, script_tag, server_page
@@ -26,7 +27,6 @@ from hybriddp.service.pages.rounds import (
 )
 from hybriddp.service.pages.session import FORM_FIELD
 from hybriddp.service.problems import REASONS
-from hybriddp.wording import counted, significant
 
 __all__ = ["front_page", "login_page", "message_page", "refused_rows", "studies_page", "study_page"]
 

@@ -6,11 +6,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hybriddp.mean.page import section
-from hybriddp.mean.published import number
-from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
+from hybriddp.reporting.html import Section, alerts, color, paragraphs, render_page, table, wide
+from hybriddp.reporting.wording import counted, percent, significant
 from hybriddp.service.pages.intervals import PAD, WIDTH, axis
 from hybriddp.service.pages.result import downloads
-from hybriddp.wording import counted, percent, significant
+from hybriddp.study.rounding import number
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from hybriddp.page import Section, alerts, table, wide
 from hybriddp.planning import Plan
 from hybriddp.planning.curves import EPSILON, OPT_INS, ErrorCurves
 from hybriddp.planning.evaluate import OURS
 from hybriddp.planning.page import LABELS as ESTIMATORS
+from hybriddp.reporting.html import Section, alerts, table, wide
 from hybriddp.service.pages.curves import LINES, axis_range, curves_figure, place_range, swatch
 from hybriddp.service.pages.look import kept, not_ready, script_tag, server_page, style_tag
 from hybriddp.service.planner import Planned, PlanRequest

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from hybriddp.distribution.explain import CELL_HEADINGS, HONEST, assumes_alike, cells
 from hybriddp.distribution.page import figure
-from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
+from hybriddp.reporting.html import Section, alerts, paragraphs, render_page, table, wide
+from hybriddp.reporting.wording import counted
 from hybriddp.service.pages.result import downloads
-from hybriddp.wording import counted
 
 if TYPE_CHECKING:
     from hybriddp.distribution.estimate import DistributionEstimate

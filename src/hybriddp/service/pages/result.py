@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from hybriddp.page import Section, alerts, paragraphs, render_page
-from hybriddp.wording import counted
+from hybriddp.reporting.html import Section, alerts, paragraphs, render_page
+from hybriddp.reporting.wording import counted
 
 __all__ = ["downloads", "result_page"]
 

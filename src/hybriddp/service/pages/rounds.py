@@ -7,8 +7,8 @@ and do not depend on anybody's point. About how many were asked is a fraction of
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hybriddp.page import Section, paragraphs, table, wide
-from hybriddp.wording import counted, significant
+from hybriddp.reporting.html import Section, paragraphs, table, wide
+from hybriddp.reporting.wording import counted, significant
 
 __all__ = [
     "close_label",

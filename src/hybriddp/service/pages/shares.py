@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from hybriddp.frequency.published import MOST_LARGEST
-from hybriddp.frequency.selection import selection_lines
-from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
+from hybriddp.reporting.html import Section, alerts, color, paragraphs, render_page, table, wide
+from hybriddp.reporting.wording import counted, percent, to_precision_of
 from hybriddp.service.pages.result import downloads
-from hybriddp.wording import counted, percent, to_precision_of
+from hybriddp.shares.published import MOST_LARGEST
+from hybriddp.shares.selection import selection_lines
 
 if TYPE_CHECKING:
-    from hybriddp.frequency.estimate import Frequencies, ShareRow
-    from hybriddp.frequency.heavy_estimate import HeavyHitters, ItemRow
+    from hybriddp.items.estimate import HeavyHitters, ItemRow
+    from hybriddp.shares.estimate import Frequencies, ShareRow
 
 __all__ = ["DRAWN", "LISTED", "bars", "curator_shares_page", "left_out", "share_cells", "shares_page"]
 

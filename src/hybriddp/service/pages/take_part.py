@@ -11,11 +11,11 @@ from html import escape
 from typing import Any
 
 from hybriddp.client.plain import one_line
-from hybriddp.page import Section, alerts, paragraphs
+from hybriddp.reporting.html import Section, alerts, paragraphs
+from hybriddp.reporting.wording import significant
 from hybriddp.service.pages import take_part_items, take_part_points
 from hybriddp.service.pages.look import hidden, kept, not_ready, people_page, script_tag
 from hybriddp.service.pages.take_part_points import choice_words, point_fields, point_question, round_words, state_words
-from hybriddp.wording import significant
 
 __all__ = ["ASKED", "SCRIPT", "no_study_page", "take_part_page"]
 

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from hybriddp.client.plain import one_line
-from hybriddp.page import paragraphs
+from hybriddp.reporting.html import paragraphs
 
 __all__ = ["KIND", "is_asking", "item_field", "item_words", "not_now"]
 

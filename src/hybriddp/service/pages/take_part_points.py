@@ -5,8 +5,8 @@ from html import escape
 from typing import Any
 
 from hybriddp.client.plain import one_line
+from hybriddp.reporting.wording import significant
 from hybriddp.service.pages.rounds import round_length
-from hybriddp.wording import significant
 
 __all__ = [
     "SCRIPT",

@@ -8,9 +8,9 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures import State
 from litestar.handlers.base import BaseRouteHandler
 
+from hybriddp.reporting.wording import counted
 from hybriddp.service.keys import key_hash, same_key
 from hybriddp.service.problems import Refusal
-from hybriddp.wording import counted
 
 ADMIN, RELAY = "hdpa_", "hdpr_"
 _MOST_BUCKETS = 100_000

@@ -9,9 +9,8 @@ from litestar.datastructures import State
 from litestar.params import JSONBody, QueryParameter
 from msgspec import convert, structs
 
-from hybriddp.mean.parts import StudyParts
 from hybriddp.privacy import Privacy
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service import asking, budgets, life
 from hybriddp.service.curator import Curator
 from hybriddp.service.documents import study_document, study_documents
@@ -38,6 +37,7 @@ from hybriddp.service.routes.wire import (
 )
 from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import reading
+from hybriddp.study.users import StudyParts
 
 _ADMIN: Any = {"guards": [require_admin], "security": [{"bearer": []}], "tags": ["operator"]}
 _PUBLIC: Any = {"tags": ["study"]}

@@ -14,16 +14,16 @@ from msgspec import ValidationError, convert
 
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import BudgetError, HybridDPError, ParameterError
-from hybriddp.frequency.heavy_study import HeavyHitterStudy
-from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.mean.parts import PART_NAME, StudyParts, is_part_name
 from hybriddp.mean.study import MeanStudy
 from hybriddp.service.kinds import known_kinds, study_kind
 from hybriddp.service.planner import read_number
 from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.strict import rule_of
 from hybriddp.service.routes.wire import Hours, Name, NewStudy, Origins, Size, StudyId, Words
+from hybriddp.shares.study import FrequencyStudy
+from hybriddp.study.users import PART_NAME, StudyParts, is_part_name
 
 __all__ = ["KINDS", "StudyForm"]
 

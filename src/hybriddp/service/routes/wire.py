@@ -14,8 +14,8 @@ from litestar.params import Parameter
 from msgspec import Meta, Struct
 from sqlalchemy.exc import SQLAlchemyError
 
-from hybriddp.mean.parts import LONGEST_NAME, MOST_PARTS
 from hybriddp.service.problems import MEDIA_TYPE, REASONS, Refusal
+from hybriddp.study.users import LONGEST_NAME, MOST_PARTS
 
 _OF_STATUS = {
     400: "malformed",

@@ -17,8 +17,8 @@ from sqlalchemy.exc import IntegrityError
 
 from hybriddp.errors import DataError, ParameterError, raise_unchained
 from hybriddp.release.event import Event
-from hybriddp.release.ledger_store import OpenLedger
-from hybriddp.release.ledger_text import (
+from hybriddp.release.ledger.store import OpenLedger
+from hybriddp.release.ledger.text import (
     Header,
     LedgerContents,
     Position,

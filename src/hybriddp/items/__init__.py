@@ -1,0 +1,25 @@
+"""The frequent items of an open domain, whose items nobody knows beforehand, with their shares.
+
+`HeavyHitterStudy` is the public description, and `heavy_hitters` runs it in one call; `HeavyHitters` are the frequent
+items with their shares, which are estimated as those of known categories are (`hybriddp.shares`).
+"""
+
+from hybriddp.items.counts import ItemCounts
+from hybriddp.items.discovery import DiscoveryCounts, DiscoveryQuestion, DiscoveryRule
+from hybriddp.items.estimate import HeavyHitters, ItemRow
+from hybriddp.items.heavy_hitters import heavy_hitters
+from hybriddp.items.open_release import PrivateItems, ThresholdRule
+from hybriddp.items.study import HeavyHitterStudy
+
+__all__ = [
+    "DiscoveryCounts",
+    "DiscoveryQuestion",
+    "DiscoveryRule",
+    "HeavyHitterStudy",
+    "HeavyHitters",
+    "ItemCounts",
+    "ItemRow",
+    "PrivateItems",
+    "ThresholdRule",
+    "heavy_hitters",
+]

@@ -1,0 +1,145 @@
+r"""Whether the two groups have the same shares: a chi-square test of all of them, and which ones differ.
+
+With $D_v$ the difference of the groups' shares of category $v$ and $V_v$ its variance if the groups are alike, let
+$Q = \sum_v D_v^2/V_v$. Its mean is the number $k$ of categories, and
+
+$$
+\operatorname{Var} Q = \sum_v (2 + 3\lambda_v^2) + 2 \sum_{u \ne v} \rho_{uv}^2,
+$$
+
+where $\lambda_v$ is the fraction of $V_v$ that is Laplace noise, whose tails are longer, and the correlations $\rho$
+come from sampling, and from reports of which each supports one category only. $Q$ is compared with a multiple of a
+chi-square variable that has this mean and this variance (Satterthwaite 1946). With very many categories $Q$ would
+notice variances that are half a percent off, as collisions of hashed reports make them; so 5 % of excess are forgiven.
+
+A single category that differs may vanish in such a sum. So the largest difference is tested beside it, and the smaller
+of the two probabilities counts twice (Bonferroni 1936).
+
+Where noise is small and a category so rare that less than one user is expected, counts are far from normal: the first
+user who has it would be many standard errors. So for $V_v$ at least one user is expected in each group.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.shares.law import GroupShares
+from hybriddp.shares.listed_comparison import score_listed
+from hybriddp.study.intervals import exceeds
+
+_LARGEST_Z = 37.0  # beyond, a probability is 0 in floating point
+_FORGIVEN = 0.05
+_TOPS = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ShareDivergence:
+    """How far the two groups' private shares are apart, and what was done about it."""
+
+    z: float
+    """Of all categories together, as standard errors: a normal variable is that large, to either side, as often."""
+    differences: FloatArray
+    """Trusted minus local, for each category."""
+    item_z: FloatArray
+    """The same in standard errors that they would have if the groups were alike."""
+    laplace_fraction: FloatArray
+    """Which fraction of the variance of each difference is the curator's noise."""
+    kept: FloatArray
+    """Which fraction of the trusted group's extra weight was kept, for each category: 1 is all."""
+
+    def __repr__(self) -> str:
+        n = int(np.count_nonzero(self.differing))
+        return f"ShareDivergence({self.z:.1f} standard errors, {n:,} of {len(self.kept):,} shares clearly differ)"
+
+    @property
+    def differing(self) -> NDArray[np.bool_]:
+        """Which categories differ so much that the trusted group's extra weight yielded."""
+        return self.kept < 1
+
+    @property
+    def differ(self) -> bool:
+        """Whether all together are more than two standard errors apart, as by chance alone in 5 % of studies."""
+        return self.z > 2
+
+    @property
+    def clearly_differ(self) -> bool:
+        """Whether they are more than four standard errors apart, which chance does not explain."""
+        return self.z > 4
+
+    def limited(self, limit: FloatArray) -> "ShareDivergence":
+        """With weights that yield from these numbers of standard errors on."""
+        return replace(self, kept=(limit / np.maximum(np.abs(self.item_z), limit)) ** 2)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the groups agree, in plain words."""
+        if self.z < 2:
+            return "The two groups' shares agree within what chance explains."
+        size = "slightly" if self.z < 4 else "clearly"
+        apart = f"{self.z:.1f}" if self.z < _LARGEST_Z else f"more than {_LARGEST_Z:g}"
+        n, k = int(np.count_nonzero(self.differing)), len(self.kept)
+        kept = f" For {n:,} of {k:,} shares the trusted group's extra weight was reduced." if n else ""
+        return (
+            f"The two groups' shares differ {size} ({apart} standard errors): those who trust may be other people than "
+            f"those who do not.{kept}"
+        )
+
+
+def compare_groups(trusted: GroupShares, local: GroupShares, f: FloatArray) -> ShareDivergence:
+    """How far the groups are apart, if ``f`` are the shares of both."""
+    variance = _variance(trusted, f) + _variance(local, f)
+    difference = trusted.shares - local.shares
+    z = difference / np.sqrt(variance)
+    laplace = np.clip((trusted.noise if trusted.laplace else 0.0) / variance, 0.0, 1.0)
+    if trusted.listing is not None:
+        listed = score_listed(trusted, local, f, _variance(local, f))
+        z[-1] = (difference[-1] + listed.excess) / math.sqrt(variance[-1] + listed.variance)
+        z[listed.items], laplace[listed.items] = listed.scores, 0.0
+    if len(f) == 2 and np.isclose(z[0], -z[1]):  # one number, and its complement
+        tail = _largest(z[:1], laplace[:1])
+    else:
+        tail = min(1.0, 2 * min(_chi_square(z, variance, laplace, f, trusted, local), _largest(z, laplace)))
+    return ShareDivergence(_standard_errors(tail), difference, z, laplace, np.ones_like(z))
+
+
+def _variance(group: GroupShares, f: FloatArray) -> FloatArray:
+    """Of each share, if at least one user has the category, and at least one has not."""
+    one = min(1 / group.count, 0.5)
+    return group.variance(np.clip(f, one, 1 - one))
+
+
+def _standard_errors(tail: float) -> float:
+    """How many standard errors a normal variable exceeds, to either side, with this probability."""
+    from scipy.special import ndtri
+
+    return float(np.clip(-ndtri(tail / 2), 0.0, _LARGEST_Z)) + 0.0  # no minus zero, and infinity for a tail of 0
+
+
+def _largest(z: FloatArray, laplace: FloatArray) -> float:
+    """A bound of the probability that any of these differences is as large, were the groups alike."""
+    tops = np.argsort(-np.abs(z))[:_TOPS].tolist()  # several, because the smaller one may have the shorter tail
+    tails = [float(exceeds(z[i], 1 - laplace[i], math.sqrt(laplace[i] / 2))) for i in tops]
+    return min(1.0, len(z) * min(tails))
+
+
+def _chi_square(
+    z: FloatArray, variance: FloatArray, laplace: FloatArray, f: FloatArray, trusted: GroupShares, local: GroupShares
+) -> float:
+    """The probability that the sum of squares is as large, were the groups alike."""
+    from scipy.special import gammaincc
+
+    # The covariance of two differences is -(f_u f_v/n_T + g_u g_v/n_L): two products of vectors, so that the sum of all
+    # squared correlations does not need all pairs.
+    g = f + local.offset
+    terms = [(f * f, trusted.count, trusted.count), (g * g, local.count, local.count)]
+    pairs = sum(float(np.sum(t / variance)) ** 2 / (n * m) for t, n, m in terms)
+    pairs += 2 * float(np.sum(f * g / variance)) ** 2 / (trusted.count * local.count)
+    own = (f * f / trusted.count + g * g / local.count) / variance
+    correlated = max(pairs - float(np.sum(own**2)), 0.0)
+    spread = float(np.sum(2 + 3 * laplace**2)) + 2 * correlated
+    mean, found = float(len(z)), float(np.sum(z**2)) / (1 + _FORGIVEN)
+    scale, degrees = spread / (2 * mean), 2 * mean**2 / spread
+    return float(gammaincc(degrees / 2, found / scale / 2))

@@ -1,0 +1,87 @@
+"""`Document`: what is public, has exactly one text, and is known by the digest of that text."""
+
+import hashlib
+import json
+import re
+from typing import Any, ClassVar, Self
+
+from hybriddp import _check
+from hybriddp.errors import ProtocolError
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Document:
+    """A public document with exactly one text, the JSON object that `to_json` writes; anything else is refused."""
+
+    _what: ClassVar[str]  # in errors
+    _kind: ClassVar[str]  # in its text
+
+    def _content(self) -> dict[str, Any]:
+        """What its text holds beside type and version, as plain values."""
+        raise NotImplementedError
+
+    @classmethod
+    def _read(cls, fields: dict[str, Any]) -> Self:
+        """The document with these plain values; what Python raises over them says that they are malformed."""
+        raise NotImplementedError
+
+    def fields(self) -> dict[str, Any]:
+        """The document as plain values."""
+        return {"type": self._kind, "version": 2, **self._content()}
+
+    def to_json(self) -> str:
+        """The document as text."""
+        return json.dumps(self.fields(), separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, by which parties can tell that they mean the same."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The document of a text; `ProtocolError` if it is not one, to the last character."""
+        return cls.of(parsed(text, cls._what)).written_as(text)
+
+    def written_as(self, text: str) -> Self:
+        """The document itself; `ProtocolError` if this is not its text."""
+        self.require(self.to_json() == text, "its text is not the one that to_json writes")
+        return self
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """The document with these plain values; `ProtocolError` if they are not one."""
+        known = isinstance(fields, dict) and fields.get("type") == cls._kind and fields.get("version") == 2
+        remedy = "write it anew with this version of hybriddp"
+        cls.require(known, f"its text is not of type {cls._kind}, version 2; {remedy}")
+        try:
+            return cls._read(fields)
+        except ProtocolError:
+            raise
+        except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
+            raise ProtocolError(f"The {cls._what} is refused: it is incomplete or malformed ({reason}).") from None
+
+    @classmethod
+    def require(cls, condition: bool, reason: str) -> None:
+        """Nothing, if the condition holds; `ProtocolError` with the reason if not."""
+        if not condition:
+            raise ProtocolError(f"The {cls._what} is refused: {reason}.")
+
+
+def is_digest(value: object) -> bool:
+    """Whether a value is a SHA-256 in hexadecimal digits, as documents are named by."""
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+
+
+def parsed(text: str, what: str) -> dict[str, Any]:
+    """A text as a JSON object, or `ProtocolError`."""
+    try:
+        return _check.json_fields(text)
+    except ValueError:
+        raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.") from None
+
+
+def compact(content: dict[str, Any]) -> str:
+    """The JSON that studies are written in: no spaces, and letters as they are."""
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,155 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.paper.blender import HeadList, TwoLevelResponse, blender
+from hybriddp.privacy import Privacy
+from tests.levels import z_limit
+
+PRIVACY = Privacy(epsilon=3, delta="0.000001")
+SIZES = np.array([4, 3, 2, 1])
+HEAD = HeadList(("a", "b", "c", "(other)"), (("1", "2", "3", "*"), ("1", "2", "*"), ("1", "*"), ("*",)))
+
+
+def _law(response: TwoLevelResponse, query: int, url: int) -> dict[tuple[int, int], float]:
+    """How likely each report is, from the definition."""
+    k, t, t_q = len(response.sizes), response.keep_query, response.keep_url[query]
+    law = {}
+    for q, u in HEAD.records():
+        size = int(response.sizes[q])
+        if q != query:
+            law[q, u] = (1 - t) / (k - 1) / size
+        elif u == url:
+            law[q, u] = t * t_q if size > 1 else t
+        else:
+            law[q, u] = t * (1 - t_q) / (size - 1)
+    return law
+
+
+def test_reports_of_two_levels_do_not_spend_their_whole_budget() -> None:
+    """The largest odds are below e^ε: the slack that one flat oracle does not have."""
+    response = TwoLevelResponse.of(SIZES, PRIVACY, 0.85)
+    laws = [_law(response, *record) for record in HEAD.records()]
+    assert all(math.isclose(sum(law.values()), 1) for law in laws)
+    odds = max(one[report] / other[report] for one, other in product(laws, laws) for report in one)
+    assert 0.6 * 3 < math.log(odds) < 3
+
+
+def test_the_published_probabilities() -> None:
+    response = TwoLevelResponse.of(SIZES, PRIVACY, 0.85)
+    e = math.exp(0.85 * 3)
+    assert response.keep_query == pytest.approx((e + 0.85e-6 / 2 * 3) / (e + 3))
+    e = math.exp(0.15 * 3)
+    assert response.keep_url[0] == pytest.approx((e + 0.15e-6 / 2 * 3) / (e + 3))
+    assert response.keep_url[-1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("truth", [(0, 1), (1, 2), (2, 0), (3, 0)])
+def test_estimates_are_exact_on_average(truth: tuple[int, int]) -> None:
+    """As many reports of each kind as are expected: the shares are 1 and 0, with the corrected term."""
+    response = TwoLevelResponse.of(SIZES, PRIVACY, 0.85)
+    records, law = HEAD.records(), _law(response, *truth)
+    n = 10**6
+    counts = [round(n * law[record]) for record in records]
+    reports = np.repeat(np.array(records), counts, axis=0)
+    shares, _ = response.estimate(reports[:, 0], reports[:, 1], records)
+    np.testing.assert_allclose(shares, [record == truth for record in records], atol=1e-4)
+
+
+@pytest.mark.statistical
+def test_shares_of_clients_are_unbiased_and_have_their_variance() -> None:
+    """2,000 groups of 500 clients; a scale that is a fifth off does not pass."""
+    response = TwoLevelResponse.of(SIZES, PRIVACY, 0.85)
+    records, rng = HEAD.records(), np.random.default_rng(6)
+    true = np.array([100, 60, 40, 20, 80, 60, 20, 40, 20, 60]) / 500
+    found, variances = np.empty((2, 2000, len(records)))
+    for trial in range(2000):
+        held = np.array(records)[rng.choice(len(records), 500, p=true)]
+        found[trial], variances[trial] = response.estimate(*response.sample(held[:, 0], held[:, 1], rng), records)
+    errors, variance = found - true, variances.mean(axis=0)
+    assert np.abs(errors.mean(axis=0) / np.sqrt(variance / 2000)).max() < z_limit(20)
+    z = (np.mean(errors**2, axis=0) / variance - 1) / math.sqrt(2 / 2000)
+    assert np.abs(z).max() < z_limit(20)
+    assert np.all((np.mean(errors**2, axis=0) / (0.64 * variance) - 1) / math.sqrt(2 / 2000) > z_limit(20))
+
+
+def test_places_of_records() -> None:
+    query, url = HEAD.places([("a", "2"), ("a", "x"), ("z", "1"), ("c", "1"), ("b", "*")])
+    assert query.tolist() == [0, 0, 3, 2, 1]
+    assert url.tolist() == [1, 3, 0, 0, 2]
+
+
+def test_pairs_are_found_with_their_shares() -> None:
+    rng = np.random.default_rng(1)
+    pairs = [("news", "a"), ("news", "b"), ("maps", "c")]
+    users = [pairs[i] for i in rng.choice(3, 40_000, p=[0.5, 0.3, 0.2])]
+    found = blender(users[:2000], users[2000:], random_state=2)
+    assert found.items == tuple(pairs)
+    np.testing.assert_allclose(found.shares, [0.5, 0.3, 0.2], atol=0.02)
+    assert found.list_size == 3
+
+
+def test_only_so_many_queries_are_kept() -> None:
+    rng = np.random.default_rng(3)
+    users = [f"q{i}" for i in rng.choice(6, 20_000, p=[0.4, 0.2, 0.15, 0.1, 0.1, 0.05])]
+    found = blender(users[:4000], users[4000:], random_state=2, head_size=2)
+    assert found.items == ("q0", "q1")
+    assert found.list_size == 6
+    np.testing.assert_allclose(found.shares, [0.4, 0.2], atol=0.05)
+    everything = blender(users[:4000], users[4000:], random_state=2, head_size=None)
+    assert len(everything.items) == 6
+
+
+def test_nothing_may_be_popular() -> None:
+    found = blender([str(i) for i in range(100)], ["a"] * 10, random_state=1)
+    assert found.items == ()
+    assert found.list_size == 0
+
+
+def test_a_seed_gives_the_same_result() -> None:
+    users = ["a"] * 3000 + ["b"] * 1000
+    one, again = (blender(users[::2], users[1::2], random_state=8) for _ in range(2))
+    np.testing.assert_array_equal(one.shares, again.shares)
+
+
+@pytest.mark.statistical
+def test_the_list_has_the_published_threshold() -> None:
+    """1 + (2/ε) ln(1/δ), for one record: items just above are shown as often as Laplace noise says.
+
+    Another threshold, or a scale that is a fifth off, does not pass.
+    """
+    threshold, copies, n = 1 + 2 / 4 * math.log(1e6), 9, 8000
+    items = [f"{i}" for i in range(n) for _ in range(copies)]  # all but two of which make the list
+    found = blender([*items, *["x"] * 8], items[:10], random_state=3, list_fraction=1 - 1e-9)
+
+    def z(threshold: float, scale: float) -> float:
+        p = 1 - math.exp(-(copies - threshold) / scale) / 2
+        return (found.list_size / n - p) / math.sqrt(p * (1 - p) / n)
+
+    assert abs(z(threshold, 0.5)) < z_limit()
+    assert abs(z(threshold, 0.4)) > z_limit()
+    assert abs(z(threshold - 0.5, 0.5)) > z_limit()
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"delta": 0}, "delta"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"list_fraction": 1}, "list_fraction"),
+        ({"query_fraction": 0}, "query_fraction"),
+        ({"head_size": 0}, "head_size"),
+        ({"random_state": None}, "random_state"),
+    ],
+)
+def test_parameters_are_checked(given: dict[str, object], name: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        blender(["a"] * 10, ["a"] * 10, **{"random_state": 1, **given})
+
+
+def test_small_groups_are_refused() -> None:
+    with pytest.raises(DataError, match="^BLENDER needs"):
+        blender(["a"], ["a"] * 10, random_state=1)

@@ -1,0 +1,306 @@
+"""A ledger on disk: who may write, what is noticed, and what a crash leaves."""
+
+import errno
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybriddp.errors import BudgetError, DataError, ParameterError
+from hybriddp.privacy import Privacy
+from hybriddp.release import (
+    Event,
+    Ledger,
+    MechanismRecord,
+    Part,
+    check_ledger,
+    repair_ledger,
+)
+from hybriddp.release.ledger import lock as ledger_lock
+from hybriddp.release.ledger import text as ledger_text
+
+BUDGET = Privacy(epsilon=1)
+
+
+def event(epsilon: object = "0.1", **more: Any) -> Event:  # noqa: ANN401
+    fields = {"who": "trusted", "study": "d", "privacy": Privacy(epsilon=epsilon), **more}
+    return Event.now("a release", **fields)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "study.ledger"
+
+
+@pytest.fixture
+def written(path: Path) -> Path:
+    """A ledger of three events."""
+    ledger = Ledger.create(path, BUDGET)
+    for epsilon in ("0.1", "0.2", "0.3"):
+        ledger.spend(event(epsilon))
+    return path
+
+
+# Several processes
+
+
+def _create_and_spend_until_refused(path: Path, start: Any, counts: Any) -> None:  # noqa: ANN401
+    with suppress(DataError):  # of three, one creates it
+        Ledger.create(path, BUDGET)
+    ledger, times = Ledger.open(path), 0
+    start.wait()
+    try:
+        while True:
+            ledger.spend(event("0.01", study=str(os.getpid())))
+            times += 1
+    except BudgetError:
+        pass
+    finally:
+        counts.put(times)
+
+
+@pytest.mark.slow
+def test_processes_that_create_and_spend_at_once_have_one_ledger_and_one_budget(path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    start, counts = spawn.Barrier(3), spawn.Queue()
+    workers = [spawn.Process(target=_create_and_spend_until_refused, args=(path, start, counts)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    assert sum(counts.get(timeout=300) for _ in workers) == 100
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    assert Ledger.open(path).remaining("trusted").epsilon == 0
+    assert len(path.read_bytes().splitlines()) == 101
+    assert [file.name for file in path.parent.iterdir()] == ["study.ledger"]  # no locks, no drafts
+
+
+def test_a_process_that_dies_leaves_no_lock(written: Path) -> None:
+    program = (
+        "import os, sys; from pathlib import Path; from hybriddp.release.ledger.lock import opened\n"
+        "with opened(Path(sys.argv[1]), writing=True): os._exit(7)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(written)], check=False).returncode == 7
+    Ledger.open(written).spend(event())
+    assert len(Ledger.open(written).events) == 4
+
+
+# Reading
+
+
+def test_a_spend_reads_only_what_others_have_added(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other = Ledger.open(written), Ledger.open(written)
+    seen: list[bytes] = []
+    real = ledger_text.unlink
+
+    def noted(line: bytes, head: str) -> dict[str, Any]:
+        seen.append(line)
+        return real(line, head)
+
+    monkeypatch.setattr(ledger_text, "unlink", noted)
+    mine.spend(event("0.01"))
+    mine.spend(event("0.02"))
+    assert not seen
+    other.spend(event("0.03"))
+    assert [json.loads(line)["epsilon"] for line in seen] == ["0.01", "0.02"]
+    assert [e.epsilon for e in other.events] == ["0.1", "0.2", "0.3", "0.01", "0.02", "0.03"]
+
+
+def test_open_takes_the_budget_and_the_accountant_of_the_file(path: Path) -> None:
+    made = Ledger.create(path, Privacy.total(epsilon=30, delta="1e-6"), accountant="zcdp")
+    made.spend(
+        event("0.5", part=Part("country", "DE"), mechanism=MechanismRecord.noise("laplace", sensitivity=1, scale=4))
+    )
+    again = Ledger.open(path)
+    assert (again.budget, again.accountant, again.events) == (made.budget, made.accountant, made.events)
+    with pytest.raises(DataError, match="exists already, and was left as it is"):
+        Ledger.create(path, BUDGET)
+    other = path.with_name("other")
+    with pytest.raises(DataError, match=rf"^There is no ledger {other}\. .*hybriddp ledger create {other} --epsilon …"):
+        Ledger.open(other)
+    assert not other.exists()
+
+
+# What a running program notices
+
+
+def test_a_running_program_notices_that_events_are_lost(written: Path) -> None:
+    ledger, whole = Ledger.open(written), written.read_bytes()
+    cut = b"".join(whole.splitlines(keepends=True)[:-1])
+    written.write_bytes(cut)  # the same file, shorter
+    with pytest.raises(DataError, match="has lost events"):
+        ledger.spend(event())
+    other = written.with_name("other")
+    other.write_bytes(cut)  # another file in its place
+    other.replace(written)
+    with pytest.raises(DataError, match="has lost events"):
+        ledger.spend(event())
+    other.write_bytes(whole)  # a whole copy is as good
+    other.replace(written)
+    ledger.spend(event())
+    assert Ledger.open(written).events == ledger.events
+    written.unlink()
+    with pytest.raises(DataError, match=r"The ledger .* is gone\. Nothing has been spent"):
+        ledger.spend(event())
+    assert len(ledger.events) == 4
+
+
+def test_a_ledger_that_is_removed_while_it_is_written_releases_nothing(
+    written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.open(written)
+    monkeypatch.setattr(os, "fsync", lambda _: written.unlink())
+    with pytest.raises(DataError, match="removed or replaced while it was being written"):
+        ledger.spend(event())
+    assert len(ledger.events) == 3
+
+
+# Crashes
+
+
+@pytest.mark.parametrize("kept", [1, 50, -2])
+def test_a_last_line_that_breaks_off_stops_all_spending(written: Path, kept: int) -> None:
+    running = Ledger.open(written)
+    Ledger.open(written).spend(event("0.4"))
+    *lines, last = written.read_bytes().splitlines(keepends=True)
+    torn = b"".join(lines) + last[:kept]
+    written.write_bytes(torn)
+    with pytest.raises(DataError, match=r"\(line 5\) breaks off.*hybriddp ledger verify --repair"):
+        Ledger.open(written)
+    with pytest.raises(DataError, match="breaks off"):
+        running.spend(event())
+    assert written.read_bytes() == torn
+    assert running.spent("trusted").epsilon == Fraction("0.6")
+
+
+def test_zeros_that_a_power_cut_leaves_are_a_torn_line(written: Path) -> None:
+    with written.open("ab") as file:
+        file.write(bytes(512))
+    with pytest.raises(DataError, match="breaks off"):
+        Ledger.open(written)
+
+
+def test_a_full_disk_leaves_the_ledger_as_it_was(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger, before = Ledger.open(written), written.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match=r"cannot be written \(No space left on device\)\. Nothing has been spent"):
+        ledger.spend(event())
+    assert written.read_bytes() == before
+    monkeypatch.undo()
+    ledger.spend(event())
+    assert len(Ledger.open(written).events) == len(ledger.events) == 4
+
+
+def test_an_event_that_was_written_before_an_interruption_is_spent(
+    written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.open(written)
+
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.spend(event("0.4"))
+    monkeypatch.undo()
+    with pytest.raises(BudgetError):
+        ledger.spend(event("0.1"))
+    assert ledger.remaining("trusted").epsilon == 0
+    assert len(ledger.events) == 4
+
+
+def test_creation_that_was_interrupted_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_lock, "_PAUSE", 0)
+    path.write_bytes(b'{"ledger":2,"budg')
+    with pytest.raises(DataError, match="The first line of .* breaks off"):
+        Ledger.open(path)
+    path.write_bytes(b"")
+    with pytest.raises(DataError, match="is empty"):  # an emptied ledger is not a new budget
+        Ledger.open(path)
+
+
+def test_what_cannot_be_opened_or_created_is_named(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match="cannot be created"):
+        Ledger.create(written / "below", BUDGET)
+    ledger = Ledger.open(written)
+    real = Path.open
+
+    def refused(self: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:  # noqa: ANN401
+        if mode == "r+b":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(self, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(DataError, match=r"cannot be opened for writing \(Permission denied\)"):
+        ledger.spend(event())
+    assert len(Ledger.open(written).events) == 3  # reading needs no right to write
+
+
+def test_a_path_that_leads_nowhere_is_named(path: Path) -> None:
+    path.symlink_to(path)
+    acts: list[Callable[[Any], object]] = [
+        Ledger.open,
+        check_ledger,
+        repair_ledger,
+        lambda at: Ledger.create(at, BUDGET),
+    ]
+    for act in acts:
+        with pytest.raises(DataError, match="is a link that leads to itself"):
+            act(path)
+        with pytest.raises(ParameterError, match="^path must be the name of a file"):
+            act("a\0b")
+
+
+def test_a_disk_that_is_full_at_creation_does_not_block_the_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match="No space left on device"):
+        Ledger.create(path, BUDGET)
+    assert not path.exists()
+    monkeypatch.undo()
+    Ledger.create(path, BUDGET).spend(event())
+    assert len(Ledger.open(path).events) == 1
+
+
+def test_a_folder_that_cannot_be_put_on_disk_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(DataError, match=r"The folder .* cannot be put on disk \(Permission denied\)"):
+        Ledger.create(path, BUDGET)
+
+
+def test_events_of_an_iterator_are_all_written(path: Path) -> None:
+    ledger = Ledger.create(path, BUDGET)
+    ledger.spend_all(event("0.4") for _ in range(2))
+    assert Ledger.open(path).events == ledger.events
+    assert len(ledger.events) == 2
+    with pytest.raises(BudgetError):
+        ledger.spend_all(iter([event("0.4")]))
+    ledger.spend_all(iter(()))
+    assert len(Ledger.open(path).events) == 2
+
+
+def test_ledgers_of_one_budget_are_told_apart(path: Path) -> None:
+    ledger = Ledger.create(path, BUDGET)
+    other = Ledger.create(path.with_name("other"), BUDGET)
+    assert ledger.nonce == Ledger.open(path).nonce
+    assert len({ledger.nonce, other.nonce, Ledger(BUDGET).nonce, Ledger(BUDGET).nonce}) == 4
+    path.with_name("other").replace(path)  # as empty as the one before
+    with pytest.raises(DataError, match="or is another ledger now"):
+        ledger.spend(event())
