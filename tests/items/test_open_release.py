@@ -12,8 +12,9 @@ from scipy import stats
 
 from hybriddp import Ledger
 from hybriddp.errors import BudgetError, NumericalError, ParameterError
-from hybriddp.items.open_release import PrivateItems, ThresholdRule, release_items
+from hybriddp.items.open_release import PrivateItems, release_items
 from hybriddp.privacy import Privacy
+from hybriddp.release.threshold import ThresholdRule
 from tests.levels import LEVEL, z_limit
 
 RULE = ThresholdRule.of(Privacy(epsilon=1, delta="0.000001"))

@@ -16,7 +16,7 @@ from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, SecondMoments, PointStatistic
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, PointStatistic, SecondMoments
 from hybriddp.privacy import SHIFT, Privacy, odds
 from hybriddp.release.mechanisms import PrivateVector, laplace_scale, release_vector
 from tests.kmeans.exact import Setting, likelihood, symbol_law

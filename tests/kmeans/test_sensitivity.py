@@ -19,8 +19,8 @@ from hybriddp.kmeans.statistics import (
     ClusterSums,
     Histogram,
     PointArray,
-    SecondMoments,
     PointStatistic,
+    SecondMoments,
     clip_l1,
 )
 from hybriddp.kmeans.study import KMeansStudy

@@ -12,8 +12,8 @@ from hybriddp.kmeans.statistics import (
     ClusterSizes,
     ClusterSums,
     Histogram,
-    SecondMoments,
     PointStatistic,
+    SecondMoments,
     clip_l1,
 )
 from tests.levels import z_limit

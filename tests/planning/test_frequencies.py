@@ -6,10 +6,11 @@ import pytest
 from scipy import stats
 
 from hybriddp.errors import ParameterError
-from hybriddp.items.open_release import ThresholdRule, release_items
+from hybriddp.items.open_release import release_items
 from hybriddp.planning import FrequencyPlan, plan_frequencies
 from hybriddp.planning.frequencies import chance_listed
 from hybriddp.privacy import Privacy
+from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares import FrequencyStudy
 from tests.levels import z_limit
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from hybriddp.distribution import DistributionStudy
-from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.items import HeavyHitterStudy
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
+from hybriddp.shares import FrequencyStudy
 
 FOLDER = Path(__file__).parent / "stored"
 _LONG = 24

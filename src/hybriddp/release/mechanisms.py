@@ -99,7 +99,9 @@ def _keeps(privacy: Privacy, sensitivity: int, scale: float) -> bool:
     if Fraction(delta) > privacy.exact_delta:
         delta = math.nextafter(delta, 0.0)
     approximate = dp.combinators.make_zCDP_to_approxDP(_measurement(Mechanism("discrete-gaussian", scale)))
-    return Fraction(dp.combinators.make_fix_delta(approximate, delta=delta).map(sensitivity)[0]) <= privacy.exact_epsilon
+    return (
+        Fraction(dp.combinators.make_fix_delta(approximate, delta=delta).map(sensitivity)[0]) <= privacy.exact_epsilon
+    )
 
 
 @lru_cache(maxsize=256)

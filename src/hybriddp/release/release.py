@@ -53,6 +53,8 @@ from hybriddp.release.statistic import OpenStatistic, Statistic
 from hybriddp.release.threshold import ThresholdRule
 
 Seed = int | np.random.Generator | None
+REPORTS = "reports of the local group"
+"""What a ledger is charged for an estimate from local reports alone."""
 _FINE = 1 << 20
 """Scale from which on the noise of one number is recorded: that it is discrete then costs next to nothing more."""
 
@@ -191,9 +193,7 @@ def release_all(
     counted = _is_counted(ledger, seeded=seeded)
     return Batch(
         tuple(
-            Released(
-                _add_noise(statistic, noise, random_state), statistic.count, noise, cost.privacy, counted, seeded
-            )
+            Released(_add_noise(statistic, noise, random_state), statistic.count, noise, cost.privacy, counted, seeded)
             for (statistic, cost), noise in zip(requests, mechanisms, strict=True)
         ),
         charged,
@@ -201,7 +201,12 @@ def release_all(
 
 
 def release_open(
-    statistic: OpenStatistic, rule: ThresholdRule, cost: Cost, *, ledger: Ledger | None = None, random_state: Seed = None
+    statistic: OpenStatistic,
+    rule: ThresholdRule,
+    cost: Cost,
+    *,
+    ledger: Ledger | None = None,
+    random_state: Seed = None,
 ) -> ReleasedItems:
     """Release the items that enough trusted users have, and all candidates: check, charge, draw.
 
@@ -218,7 +223,7 @@ def release_open(
     return ReleasedItems(items, counts, _is_counted(ledger, seeded=seeded), seeded)
 
 
-def charge_reports(cost: Cost, label: str, *, ledger: Ledger | None) -> Charged:
+def charge_reports(cost: Cost, label: str = REPORTS, *, ledger: Ledger | None) -> Charged:
     """Charge local users for a whole study, before their first report or an estimate from reports alone.
 
     Those who were charged before are not charged again.
@@ -234,10 +239,6 @@ def simulate_printed_noise(exact: FloatArray, scale: float, generator: np.random
         raise ParameterError("generator", "a numpy.random.Generator: this is a simulation", generator)
     noisy: FloatArray = exact + generator.laplace(0.0, scale, exact.shape)
     return noisy
-
-
-REPORTS = "reports of the local group"
-"""What a ledger is charged for an estimate from local reports alone."""
 
 
 def _charge(

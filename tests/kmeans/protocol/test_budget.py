@@ -20,8 +20,8 @@ from hybriddp.kmeans.statistics import (
     ClusterSums,
     Histogram,
     PointArray,
-    SecondMoments,
     PointStatistic,
+    SecondMoments,
 )
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
@@ -40,7 +40,9 @@ CONTRIBUTIONS: list[tuple[PointStatistic, int]] = [  # what one user adds at mos
 
 
 @pytest.mark.parametrize(("statistic", "contribution"), CONTRIBUTIONS, ids=lambda s: type(s).__name__)
-def test_the_sensitivity_is_what_one_user_takes_away_and_another_adds(statistic: PointStatistic, contribution: int) -> None:
+def test_the_sensitivity_is_what_one_user_takes_away_and_another_adds(
+    statistic: PointStatistic, contribution: int
+) -> None:
     assert sensitivity(statistic) == 2 * contribution
 
 

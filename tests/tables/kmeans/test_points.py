@@ -15,8 +15,8 @@ from hybriddp.kmeans.statistics import (
     ClusterSums,
     Histogram,
     PointArray,
-    SecondMoments,
     PointStatistic,
+    SecondMoments,
     TrustedPoints,
 )
 from hybriddp.kmeans.study import KMeansStudy
