@@ -6,6 +6,7 @@ product: for a trusted user over the releases, for a local user it is that of th
 
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, PointStatistic, SecondMoments
 from hybriddp.privacy import SHIFT, Privacy, odds
-from hybriddp.release.mechanisms import PrivateVector, laplace_scale, release_vector
+from hybriddp.release import Released
+from hybriddp.release.mechanisms import laplace_scale
+from hybriddp.release.release import release
 from tests.kmeans.exact import Setting, likelihood, symbol_law
 from tests.kmeans.servers import asked_now, started
 
@@ -78,25 +81,27 @@ class Wiretap:
     """Everything that is computed and published of the trusted group, in order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.published: list[PrivateVector] = []
+        self.published: list[Released] = []
         self.statistics: list[PointStatistic] = []
         exact = PointArray.exact
 
-        def record(values: np.ndarray, **options: object) -> PrivateVector:
-            self.published.append(release_vector(values, **options))
+        def record(*given: Any, **options: Any) -> Released:  # noqa: ANN401
+            self.published.append(release(*given, **options))
             return self.published[-1]
 
         def compute(group: PointArray, statistic: PointStatistic) -> np.ndarray:
             self.statistics.append(statistic)
             return exact(group, statistic)
 
-        monkeypatch.setattr(budget_module, "release_vector", record)
+        monkeypatch.setattr(budget_module, "release", record)
         monkeypatch.setattr(PointArray, "exact", compute)
 
     def log_ratio(self, one: FloatArray, other: FloatArray) -> Fraction:
         """How much likelier all of it is if the trusted points are ``one`` than if they are ``other``."""
         parts = zip(self.statistics, self.published, strict=True)
-        return sum((_log_ratio(p.values, s.compute(one), s.compute(other), p.scale) for s, p in parts), Fraction(0))
+        return sum(
+            (_log_ratio(p.values, s.compute(one), s.compute(other), p.mechanism.scale) for s, p in parts), Fraction(0)
+        )
 
 
 @pytest.mark.repeated

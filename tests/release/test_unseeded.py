@@ -12,8 +12,8 @@ from hybriddp.items import heavy_hitters
 from hybriddp.kmeans import HybridKMeans, KMeansStudy
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.paper import kmeans as paper
-from hybriddp.release import release_total
 from tests.release.drawing import Draws, drawn_by, require_differing, watch
+from tests.release.numbers import noisy_total
 from tests.release.releases import (
     ANSWERS,
     BINARY,
@@ -46,11 +46,11 @@ def test_releases_of_the_same_data_differ_and_nothing_is_seeded(kind: str, monke
 def _fit(study: KMeansStudy) -> None:
     points = POINTS[study.box.n_dimensions][1]
     options: dict[str, Any] = {"epsilon": study.privacy.epsilon, "bounds": study.box.bounds}
-    HybridKMeans(study.n_clusters, **options, neighbors=study.neighbors).fit(points, np.tile(points, (10, 1)))
+    HybridKMeans(study.n_clusters, **options).fit(points, np.tile(points, (10, 1)))
 
 
 IN_ONE_CALL: dict[str, Callable[[], object]] = {
-    "a total": lambda: release_total(3000, 10**9, study=MEAN.digest, privacy=MEAN.privacy),
+    "a total": lambda: noisy_total(10**9, MEAN.privacy),
     "frequent items": lambda: heavy_hitters(trusted=WORDS[1], local=WORDS[1], epsilon=1, delta=1e-6),
     "frequent items of a dictionary": lambda: heavy_hitters(
         trusted=WORDS[1], local=WORDS[1], epsilon="0.01", domain=["fig", "kiwi"]

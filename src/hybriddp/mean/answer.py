@@ -68,7 +68,11 @@ def _released_answers(
     parts: Mapping[Any, Checked], *, ledger: Ledger | None, random_state: int | np.random.Generator | None
 ) -> dict[Any, Estimate]:
     """Release the totals of all parts together, and make an estimate of each; reports have been decoded before."""
-    asked = {key: (part.study.statistic(part.trusted), part.study.cost) for key, part in parts.items() if part.asked}
+    asked = {
+        key: (part.study.statistic(part.trusted), part.study.cost)
+        for key, part in parts.items()
+        if part.trusted is not None and part.asked
+    }
     reports = [part.study.cost for part in parts.values() if part.is_from_reports]
     batch = release_all(list(asked.values()), reports, ledger=ledger, random_state=random_state)
     released = dict(zip(asked, batch.released, strict=True))

@@ -17,8 +17,8 @@ items        counts of all items that somebody has       2            `hybriddp.
 numbers, all changes added up, whatever the data are. It follows from public numbers alone.
 
 **Mechanism.** Integer noise, drawn by OpenDP (`hybriddp.release.mechanisms`): discrete Laplace of the least scale
-that OpenDP's own map certifies for sensitivity and ε, or discrete Gaussian for one number where δ > 0. Items get Laplace
-noise and a threshold that hides an item that one person has (`hybriddp.release.threshold`).
+that OpenDP's own map certifies for sensitivity and ε, or discrete Gaussian for one number where δ > 0. Items get
+Laplace noise and a threshold that hides an item that one person has (`hybriddp.release.threshold`).
 
 **Cost.** A `Cost` says what each user is charged, what their study promised them in total, and what it has cost them
 before. A release that would exceed the promise is refused, with or without a ledger.

@@ -1,7 +1,7 @@
 """Statistics of the trusted group: exact integers, and how far one user can move them. Not private.
 
-A `Statistic` is what the door (`hybriddp.release.release`) is given and never what it returns. Its ``repr`` does not show
-the numbers, so that a log or a notebook does not give them away.
+A `Statistic` is what the door (`hybriddp.release.release`) is given and never what it returns. Its ``repr`` does not
+show the numbers, so that a log or a notebook does not give them away.
 """
 
 from collections.abc import Mapping

@@ -57,7 +57,7 @@ class GroupShares:
 
     @classmethod
     def of_release(cls, released: Released, n_categories: int) -> "GroupShares":
-        """Of the trusted group: released counts; of two categories one count was released, and the other is the rest."""
+        """Of the trusted group; of two categories one count was released, and the other is the rest."""
         counts = released.values.astype(np.float64)
         if len(counts) < n_categories:
             counts = np.array([counts[0], released.count - counts[0]])

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -25,7 +25,9 @@ from hybriddp.kmeans.statistics import (
 )
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
-from hybriddp.release.mechanisms import PrivateVector, release_vector
+from hybriddp.release import release as door
+from hybriddp.release.release import Cost, Released, release
+from hybriddp.release.statistic import Statistic
 from tests.kmeans.servers import trusted_ledger
 
 POINTS = np.random.default_rng(0).random((200, 2))
@@ -58,12 +60,12 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
         computed.append(statistic)
         return exact(group, statistic)
 
-    def record(values: np.ndarray, *, sensitivity: int, privacy: Privacy, random_state: object) -> PrivateVector:
-        noised.append((sensitivity, privacy.epsilon))
-        return release_vector(values, sensitivity=sensitivity, privacy=privacy, random_state=random_state)
+    def record(statistic: Statistic, cost: Cost, **options: Any) -> Released:  # noqa: ANN401
+        noised.append((statistic.sensitivity, cost.privacy.epsilon))
+        return release(statistic, cost, **options)
 
     monkeypatch.setattr(PointArray, "exact", compute)
-    monkeypatch.setattr(budget_module, "release_vector", record)
+    monkeypatch.setattr(budget_module, "release", record)
     points = np.random.default_rng(1).random((3000, d))
     model = HybridKMeans(2, epsilon=2, bounds=[(0, 1)] * d).fit(points[:2000], points[2000:])
     costs = [step.trusted_epsilon for step in model.spending_ if step.trusted_epsilon != "0"]
@@ -73,8 +75,8 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
 
 def _release(budget: TrustedBudget, fraction: str, spent: str) -> None:
     points = PointArray(budget.study.box, POINTS, "points")
-    release = Release(GRID, Fraction(fraction))
-    budget.release("a count", release, points, Fraction(spent), None)
+    wanted = Release(GRID, Fraction(fraction))
+    budget.release("a count", wanted, points, Fraction(spent), None)
 
 
 @pytest.mark.parametrize(("fraction", "spent", "works"), [("1", "0", True), ("1/2", "1", True), ("1/2", "1.01", False)])
@@ -116,9 +118,9 @@ def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.
 
     ledger = trusted_ledger(Privacy(epsilon=2))
     budget = TrustedBudget(KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), ledger)
-    for name in ("sensitivity", "laplace_scale"):
+    for module, name in ((budget_module, "sensitivity"), (door, "mechanism_for")):
         with monkeypatch.context() as patch:
-            patch.setattr(budget_module, name, fail)
+            patch.setattr(module, name, fail)
             with pytest.raises(ImportError, match="no OpenDP"):
                 _release(budget, "1", "0")
     assert ledger.events == ()

@@ -21,7 +21,7 @@ from hybriddp.kmeans.statistics import PointArray, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.release.mechanisms import PrivateVector, release_vector
+from hybriddp.release.release import Released, release
 from tests.kmeans.protocol.crowds import STUDY, Crowd, _points, _study
 from tests.kmeans.servers import as_text, asked_now, started, trusted_ledger
 
@@ -259,10 +259,10 @@ def _begin(server: HybridKMeansServer, devices: Crowd) -> None:
 @pytest.mark.parametrize("n_local", [0, 2000])
 def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was released stays in the text of the server, from which it can be taken up."""
-    drawn: list[PrivateVector] = []
+    drawn: list[Released] = []
 
-    def record(*args: Any, **options: Any) -> PrivateVector:  # noqa: ANN401
-        drawn.append(release_vector(*args, **options))
+    def record(*args: Any, **options: Any) -> Released:  # noqa: ANN401
+        drawn.append(release(*args, **options))
         return drawn[-1]
 
     def interrupted(*_: object) -> NoReturn:
@@ -270,7 +270,7 @@ def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkey
 
     points = _points(5 + n_local)
     devices = Crowd(points[5:], None)
-    monkeypatch.setattr(budget_module, "release_vector", record)
+    monkeypatch.setattr(budget_module, "release", record)
     server = HybridKMeansServer(STUDY, n_local=n_local, trusted=points[:5])
     with monkeypatch.context() as patch:
         patch.setattr(low_dim, "box_start", interrupted)
