@@ -64,13 +64,13 @@ BUGS = (
     # How much one user can change
     Bug(
         "sensitivity: a replaced point changes the numbers of one user only",
-        'return 2 if self.neighbors == "replace-one" else 1',
-        "return 1",
+        "CHANGED_USERS = 2",
+        "CHANGED_USERS = 1",
         KMEANS,
     ),
     Bug(
         "sensitivity: a K-means release forgets that one point leaves and another one comes",
-        "return study.changed_users * statistic.max_contribution",
+        "return CHANGED_USERS * statistic.max_contribution",
         "return statistic.max_contribution",
         KMEANS,
     ),
@@ -169,22 +169,22 @@ BUGS = (
     ),
     Bug(
         "interference: histograms count less where few bins have users",
-        "fits=fit_groups(released, evidence_of(study, reports), local_alone=local_alone),",
+        "fits=fit_groups(released, evidence_of(study, reports)),",
         'fits=fit_groups(released and __import__("dataclasses").replace(released, variance=released.variance * '
-        "np.count_nonzero(checked.trusted.counts)), evidence_of(study, reports), local_alone=local_alone),",
+        "np.count_nonzero(checked.trusted.counts)), evidence_of(study, reports)),",
         INTERFERENCE,
     ),
     Bug(
         "interference: items that reports led to have exact counts",
-        "of_trusted = trusted_shares(counts, n_trusted, released.rule, study.form.counted, listed)",
+        "of_trusted = trusted_shares(counts, n_trusted, released.rule, listed)",
         "of_trusted = trusted_shares(np.array([float(trusted.counts.get(i, 0)) for i in items]), n_trusted, "
-        "released.rule, study.form.counted, listed)",
+        "released.rule, listed)",
         INTERFERENCE,
     ),
     Bug(
-        "interference: the private size of a trusted group is the exact one",
-        "GroupSize(max(int(result.release.values[0]), 1), is_private=True)",
-        "GroupSize(self._group.count, is_private=True)",
+        "interference: numbers of K-means that are 0 stay 0",
+        "return PublishedVector(private.values, private.variance)",
+        "return PublishedVector(np.where(exact == 0, 0, private.values), private.variance)",
         INTERFERENCE,
     ),
     # Noise whose scale is chosen from data
@@ -239,16 +239,16 @@ BUGS = (
         KMEANS,
     ),
     Bug(
-        "budget: the histograms beside a mean are drawn with all of ε",
-        "random_state=rng, privacy=self.distribution_privacy)",
-        "random_state=rng)",
-        DISTRIBUTION,
+        "list: items are sorted by their exact counts",
+        "kept.sort(key=lambda item: (-noisy[item], item))",
+        "kept.sort(key=lambda item: (-counts.get(item, 0), item))",
+        ("frequency/test_open_release.py", *FREQUENCY),
     ),
     Bug(
-        "budget: a private size is not taken off",
-        ", 1), 1 - SIZE_EPSILON_FRACTION",
-        ", 1), Fraction(1)",
-        KMEANS,
+        "budget: a K-means study begins that its ledger cannot pay to the end",
+        'self.ledger.require(self._event("all releases", whole))',
+        "pass",
+        ("kmeans/protocol/**", *KMEANS),
     ),
     Bug(
         "budget: the plan of a large trusted group spends 110 %",
@@ -263,10 +263,10 @@ BUGS = (
         ("kmeans/protocol/**", *KMEANS),
     ),
     Bug(
-        "budget: add-remove is charged once instead of twice",
-        "exact = self.study.ledger_factor * privacy.exact_epsilon",
-        "exact = privacy.exact_epsilon",
-        KMEANS,
+        "ledger: K-means asks local users without charging them",
+        'charge_study(self.ledger, [], [self._event("the whole study", whole, "local")], promised=whole)',
+        "pass",
+        ("kmeans/protocol/**", *KMEANS),
     ),
     # Local reports
     Bug(
@@ -294,9 +294,9 @@ BUGS = (
         CHANNELS,
     ),
     Bug(
-        "channel: a table's first row is not looked at",
-        "require_private(max(column), min(column), self.epsilon)",
-        "require_private(max(column[1:]), min(column[1:]), self.epsilon)",
+        "channel: the weights of a window do not add up",
+        'require(n * a + k * b == 1 << self.bits, "its weights do not add up to 2 to the power of its bits")',
+        "pass",
         CHANNELS,
     ),
     Bug(
@@ -357,7 +357,7 @@ BUGS = (
     ),
     Bug(
         "ledger: K-means adds noise without paying",
-        "self.ledger.spend(event, promised=None if is_again(self.ledger, event) else promised)",
+        "self.ledger.spend(event, promised=None if is_again(self.ledger, event) else self.study.privacy)",
         "pass",
         ("kmeans/protocol/**", *KMEANS),
     ),
@@ -448,7 +448,7 @@ BUGS = (
     ),
     Bug(
         "budget: a K-means study goes on with another ledger",
-        "if nonce not in (None, self.ledger.nonce) or recorded < self.study.ledger_factor * epsilon:",
+        "if nonce not in (None, self.ledger.nonce) or recorded < epsilon:",
         "if False:",
         ("kmeans/protocol/**",),
     ),

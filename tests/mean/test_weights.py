@@ -67,10 +67,10 @@ def test_the_adaptive_weight_has_nearly_the_least_regret_that_is_allowed(
         return w[:, None] ** 2 * v_t + (1 - w[:, None]) ** 2 * v_l - s / (n_t + n_l)
 
     def regret(w: np.ndarray) -> np.ndarray:
-        return (error(w) / (v_t * v_l / (v_t + v_l) - s / (n_t + n_l))).max(axis=1)
+        return np.asarray((error(w) / (v_t * v_l / (v_t + v_l) - s / (n_t + n_l))).max(axis=1))
 
     def worse(w: np.ndarray) -> np.ndarray:
-        return (error(w) / (np.minimum(v_t, v_l) - s / (n_t + n_l))).max(axis=1)
+        return np.asarray((error(w) / (np.minimum(v_t, v_l) - s / (n_t + n_l))).max(axis=1))
 
     best = v_l / (v_t + v_l)
     tried, own = np.linspace(best.min(), best.max(), 500), np.array([chosen.weight])

@@ -23,7 +23,7 @@ from hybriddp.service.tokens import mint
 
 CONSENT = {"organization": "Example Ltd", "purpose": "To make pages faster.", "contact": "privacy@example.org"}
 ServedStudy = MeanStudy | DistributionStudy | FrequencyStudy
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 CLOSES = "2099-01-01T00:00:00Z"
 
 
@@ -42,7 +42,7 @@ class Running:
         return {"Authorization": f"Bearer {self.admin_key}"}
 
     def token(
-        self, subject: str, study: str = "minutes", lifetime: timedelta = HOUR, part: str | None = None
+        self, subject: str, study: str = "minutes", lifetime: timedelta = DAY, part: str | None = None
     ) -> dict[str, str]:
         token = mint(self.secret, subject=subject, study=study, lifetime=lifetime, part=part)
         return {"Authorization": f"Bearer {token}"}

@@ -14,7 +14,7 @@ from tests.service.clocks import set_clocks
 from tests.service.releases import GROUPS, gathered
 from tests.service.running import Running, running
 
-PAGES = ("", "/result", "/result.html", "/result.csv", "/result.png")
+PAGES = ("", "/result", "/result.html", "/result.csv", "/result.svg")
 """What everybody is shown."""
 NOW = 1_800_000_000  # January 2027
 
