@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +17,9 @@ from hybriddp.kmeans.statistics import PointArray, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
-from hybriddp.release import Event, Ledger
+from hybriddp.release import Event, Ledger, Statistic
 from hybriddp.release import release as door
+from hybriddp.release.mechanisms import Mechanism
 from tests.kmeans.exact import Setting, steps_by_setting
 from tests.kmeans.servers import as_text, started, trusted_ledger
 
@@ -126,9 +126,9 @@ def test_points_are_read_before_the_ledger_is_paid_and_noise_is_drawn_after(
     group = Spy(setting.study, trusted, ledger)
     drawn: list[int] = []
 
-    def add_noise(*args: Any) -> object:
+    def add_noise(statistic: Statistic, noise: Mechanism, seed: object) -> object:
         drawn.append(len(ledger.events))
-        return real(*args)
+        return real(statistic, noise, seed)
 
     real = door._add_noise
     monkeypatch.setattr(door, "_add_noise", add_noise)
