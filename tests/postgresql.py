@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 
-def get_server(folder: str | Path, **options: Any) -> Any:  # noqa: ANN401
+def get_server(folder: str | Path, **options: Any) -> Any:
     """Return a server whose data are in a folder; a context manager that stops it.
 
     Its package keeps a lock in the folder for temporary files, under a name that all users of a machine would share.

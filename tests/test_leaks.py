@@ -37,7 +37,7 @@ from hybriddp.shares import LocalCounts, TrustedCounts
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.tables import summarize, trusted_points
 from hybriddp.tables.frames import read_columns
-from hybriddp.tables.mean.query import MeanTally
+from hybriddp.tables.mean import MeanTally
 from hybriddp.tables.report_files import write_table
 
 WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
@@ -73,7 +73,7 @@ def assert_nothing_leaks(texts: Iterator[str]) -> None:
 class _Refuses:
     """An object that says too much when it is made an array."""
 
-    def __array__(self, *_: object, **__: object) -> Any:  # noqa: ANN401
+    def __array__(self, *_: object, **__: object) -> Any:
         raise RuntimeError(WORD)
 
 
@@ -295,7 +295,7 @@ def test_what_holds_raw_values_does_not_show_them() -> None:
     "kind",
     [TrustedSummary, LocalSummary, LaplaceSummary, TrustedCounts, LocalCounts, BinCounts, PatternCounts],
 )
-def test_the_text_of_a_summary_is_not_quoted(kind: Any) -> None:  # noqa: ANN401
+def test_the_text_of_a_summary_is_not_quoted(kind: Any) -> None:
     for text in (f'{{"study":"x","total":31337, {WORD}', f'["{WORD}", 31337]', f'{{"study":"x","{WORD}":31337}}'):
         with pytest.raises(DataError) as caught:
             kind.from_json(text)

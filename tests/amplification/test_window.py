@@ -91,7 +91,7 @@ def _largest_log_ratio(step: Fraction, rng: np.random.Generator) -> float:
     return worst
 
 
-def _found(step: Any = None) -> tuple[float, Fraction]:  # noqa: ANN401
+def _found(step: Any = None) -> tuple[float, Fraction]:
     n = N_TRUSTED + N_LOCAL
     found = amplify(STUDY, n_users=n, trusted_fraction=N_TRUSTED / n, weight=float(WEIGHT), step=step)
     return found.local.epsilon, found.resolution

@@ -286,7 +286,7 @@ def test_parameters_are_checked(given: dict[str, Any], name: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [[-1], [1.5], ["a"], [[1, 2]], [1 << 64]])
-def test_inputs_must_be_keys(bad: Any) -> None:  # noqa: ANN401
+def test_inputs_must_be_keys(bad: Any) -> None:
     with pytest.raises(DataError, match="^keys must be integers"):
         LocalHashing(epsilon=1).sample(bad)
 

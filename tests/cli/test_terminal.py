@@ -164,7 +164,7 @@ def test_lines_are_never_too_long_to_read(monkeypatch: pytest.MonkeyPatch) -> No
 class _Now:
     """A clock whose time has come as soon as it is started."""
 
-    def __init__(self, _seconds: float, action: Any) -> None:  # noqa: ANN401
+    def __init__(self, _seconds: float, action: Any) -> None:
         self.action = action
 
     def start(self) -> None:
@@ -186,7 +186,7 @@ def test_whoever_waits_long_sees_how_far_it_is_and_then_nothing(monkeypatch: pyt
     shown: list[tuple[float | None, float]] = []
     real = Progress.update
 
-    def update(self: Progress, task: Any, **fields: Any) -> None:  # noqa: ANN401
+    def update(self: Progress, task: Any, **fields: Any) -> None:
         real(self, task, **fields)
         shown.append((self.tasks[0].total, self.tasks[0].completed))
 

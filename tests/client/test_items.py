@@ -86,7 +86,7 @@ def test_a_pinned_study_and_its_journal(curator: MockCurator, tmp_path: Path) ->
         client(STUDY.digest).report("news")
 
 
-def _other(**changes: Any) -> str:  # noqa: ANN401
+def _other(**changes: Any) -> str:
     given: dict[str, Any] = {"name": STUDY.name, "categories": LIST, "epsilon": 2, "other": True}
     return FrequencyStudy(**given | changes).to_json()
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_shown_is_sent_as_other(curator: MockCurator, item: str) 
 
 
 @pytest.mark.parametrize("item", [1, 1.5, None, True, ["weather"], b"weather"])
-def test_what_is_no_text_is_not_drawn_and_not_shown(curator: MockCurator, item: Any) -> None:  # noqa: ANN401
+def test_what_is_no_text_is_not_drawn_and_not_shown(curator: MockCurator, item: Any) -> None:
     offer = StudyOffer.from_text(STUDY.to_json())
     with pytest.raises(DataError, match="must be one text") as error:
         offer.draw(item, group="trusted")

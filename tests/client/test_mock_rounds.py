@@ -123,7 +123,7 @@ def test_a_lost_answer_is_sent_again(curator: MockCurator) -> None:
 
 
 def test_with_await(curator: MockCurator) -> None:
-    async def take_part() -> Any:  # noqa: ANN401
+    async def take_part() -> Any:
         async with curator.async_client("alice") as client:
             await client.enroll()
             while curator.next_round() is not None and not curator.is_turn_of(client):

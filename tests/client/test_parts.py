@@ -22,7 +22,7 @@ class Liar(MockCurator):
 
     said: Mapping[str, str] = MappingProxyType({})
 
-    def _receipt(self, made: Any, **about: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _receipt(self, made: Any, **about: Any) -> dict[str, Any]:
         document = super()._receipt(made, **about)
         return self.sign({name: text for name, text in {**document["receipt"], **self.said}.items() if text != "-"})
 

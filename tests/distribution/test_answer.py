@@ -135,7 +135,7 @@ def test_one_group_alone_is_fine_where_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("ledger", ["people.ledger", Path("people.ledger"), 5, Privacy(epsilon=1)])
-def test_a_path_is_no_ledger(ledger: Any) -> None:  # noqa: ANN401
+def test_a_path_is_no_ledger(ledger: Any) -> None:
     for ask in (
         lambda: STUDY.estimate(trusted=VALUES[:500], local=REPORTS, ledger=ledger),
         lambda: STUDY.estimate_parts("country", _parts(), ledger=ledger),

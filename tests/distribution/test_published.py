@@ -144,7 +144,7 @@ def test_results_of_servers_and_parts_are_read(estimate: DistributionEstimate) -
         PublishedDistribution.from_json(text)
 
 
-def _with_other(told: dict[str, Any], *path: Any, value: Any) -> str:  # noqa: ANN401
+def _with_other(told: dict[str, Any], *path: Any, value: Any) -> str:
     *first, last = path
     place: Any = told
     for name in first:
@@ -173,7 +173,7 @@ def _with_other(told: dict[str, Any], *path: Any, value: Any) -> str:  # noqa: A
         (("parts",), [7]),
     ],
 )
-def test_other_texts_are_refused(estimate: DistributionEstimate, path: Any, value: Any) -> None:  # noqa: ANN401
+def test_other_texts_are_refused(estimate: DistributionEstimate, path: Any, value: Any) -> None:
     with pytest.raises(DataError, match="holds no released distribution"):
         PublishedDistribution.from_json(_with_other(estimate.to_dict(), *path, value=value))
 

@@ -11,7 +11,7 @@ from hybriddp.figures.distribution import draw
 VALUES = np.random.default_rng(0).gamma(2.0, 20.0, 20_000)
 
 
-def _estimate(name: str = "minutes", key: str | None = None, **more: Any) -> DistributionEstimate:  # noqa: ANN401
+def _estimate(name: str = "minutes", key: str | None = None, **more: Any) -> DistributionEstimate:
     study = DistributionStudy(name, bounds=(0, 240), epsilon=2)
     study = study if key is None else study.part("country", key)
     groups = {"trusted": VALUES[:2000], "local": study.randomize(VALUES[2000:], random_state=1)}
@@ -34,7 +34,7 @@ def test_the_picture_is_written_and_settings_stay(
     assert dict(mpl.rcParams) == before
 
 
-def _curves(axes: Any) -> dict[str, Any]:  # noqa: ANN401
+def _curves(axes: Any) -> dict[str, Any]:
     return {line.get_label(): line for line in axes.get_lines()}
 
 

@@ -56,7 +56,7 @@ def test_without_matplotlib_the_error_names_the_extra(
 ) -> None:
     real = builtins.__import__
 
-    def without_matplotlib(name: str, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def without_matplotlib(name: str, *args: Any, **kwargs: Any) -> Any:
         if name.startswith("matplotlib"):
             raise ImportError(name)
         return real(name, *args, **kwargs)

@@ -11,7 +11,7 @@ from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.explain import doubt_words
 
 
-def _model(d: int, **change: Any) -> HybridKMeans:  # noqa: ANN401
+def _model(d: int, **change: Any) -> HybridKMeans:
     points = np.random.default_rng(0).random((400, d)) * [10, 20, 30, 40][:d]
     bounds = [(0, width) for width in (10, 20, 30, 40)[:d]]
     return HybridKMeans(**{"n_clusters": 3, "epsilon": 2, "bounds": bounds, "random_state": 1, **change}).fit(points)
@@ -77,7 +77,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dimensions", [(0, 0), (0, 4), (-1, 0), (0,), (0, 1, 2), None, 5, "ab", (0.5, 1), (True, 1)])
-def test_dimensions_that_there_are_not_are_refused(dimensions: Any) -> None:  # noqa: ANN401
+def test_dimensions_that_there_are_not_are_refused(dimensions: Any) -> None:
     with pytest.raises(ParameterError, match="^dimensions must be"):
         _model(4).plot(dimensions=dimensions)
 

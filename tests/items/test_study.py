@@ -15,7 +15,7 @@ WORDS = np.random.default_rng(0).choice(["sun", "moon", "star", "comet"], 6000, 
 TRUSTED, LOCAL = WORDS[:1000], WORDS[1000:]
 
 
-def _released(**more: Any) -> PrivateItems:  # noqa: ANN401
+def _released(**more: Any) -> PrivateItems:
     return STUDY.release(STUDY.summarize_trusted(TRUSTED), **{"random_state": 1, **more})
 
 

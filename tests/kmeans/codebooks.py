@@ -91,12 +91,12 @@ class EvenColumns:
     def __init__(self, n: int) -> None:
         self.values = (np.arange(n, dtype=np.float64) / n).astype(np.float32)
 
-    def random(self, shape: Any, dtype: Any = None) -> Any:  # noqa: ANN401, ARG002
+    def random(self, shape: Any, dtype: Any = None) -> Any:  # noqa: ARG002
         column = self.values.reshape(-1, *([1] * (np.size(shape) - 1)))
         return np.broadcast_to(column, shape)
 
 
-def symbol_shares(question: Any, point: FloatArray, variant: int, n: int = 4096) -> FloatArray:  # noqa: ANN401
+def symbol_shares(question: Any, point: FloatArray, variant: int, n: int = 4096) -> FloatArray:
     """How likely each symbol is for one point, without any sampling: if its random numbers are all alike.
 
     These are floats of 24 bits, so the chance of rounding up or of a positive sign is a count of 2^24 values.

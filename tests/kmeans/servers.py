@@ -10,7 +10,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 
 
-def started(study: KMeansStudy, **parameters: Any) -> HybridKMeansServer:  # noqa: ANN401
+def started(study: KMeansStudy, **parameters: Any) -> HybridKMeansServer:
     server = HybridKMeansServer(study, **parameters)
     server.start()
     return server

@@ -85,7 +85,7 @@ class Wiretap:
         self.statistics: list[PointStatistic] = []
         exact = PointArray.exact
 
-        def record(*given: Any, **options: Any) -> Released:  # noqa: ANN401
+        def record(*given: Any, **options: Any) -> Released:
             self.published.append(release(*given, **options))
             return self.published[-1]
 

@@ -16,12 +16,12 @@ class Recorder:
     seen: list[tuple[int | None, int | None]]
     doubtful_ = False
 
-    def __init__(self, *, n_clusters: int, epsilon: float, bounds: Any, random_state: Any) -> None:  # noqa: ANN401
+    def __init__(self, *, n_clusters: int, epsilon: float, bounds: Any, random_state: Any) -> None:
         assert (n_clusters, epsilon, bounds) == (4, 2.0, [(0.0, 1.0), (0.0, 1.0)])
         assert isinstance(random_state, np.random.Generator)
         self.cluster_centers_ = np.array(LAYOUTS["paper"])
 
-    def fit(self, *groups: Any) -> Self:  # noqa: ANN401
+    def fit(self, *groups: Any) -> Self:
         trusted, local = (None if group is None else len(group) for group in groups)
         self.seen.append((trusted, local))
         return self

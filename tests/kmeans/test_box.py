@@ -29,7 +29,7 @@ BOX = Box.of([(-5, 15), (100, 110)], "none")
         [(0, 1), (None, 1)],
     ],
 )
-def test_bounds_that_are_none_are_refused(bounds: Any) -> None:  # noqa: ANN401
+def test_bounds_that_are_none_are_refused(bounds: Any) -> None:
     with pytest.raises(ParameterError, match="^bounds"):
         Box.of(bounds)
 
@@ -97,13 +97,13 @@ def test_in_a_box_with_equal_sides_there_is_one_scale() -> None:
         "ab",
     ],
 )
-def test_scales_that_are_none_are_refused(scale: Any) -> None:  # noqa: ANN401
+def test_scales_that_are_none_are_refused(scale: Any) -> None:
     with pytest.raises(ParameterError, match="^scale must be"):
         Box.of([(0, 1), (0, 2)], scale)
 
 
 @pytest.mark.parametrize("scale", ["bounds", "none", [1, 3]])
-def test_points_and_places_are_inverses(scale: Any) -> None:  # noqa: ANN401
+def test_points_and_places_are_inverses(scale: Any) -> None:
     box = Box.of([(-5, 15), (100, 110)], scale)
     points = np.random.default_rng(0).uniform([-5, 100], [15, 110], (100, 2))
     np.testing.assert_allclose(box.values(box.place(points).points), points, rtol=1e-12)
@@ -150,7 +150,7 @@ def test_rounding_does_not_take_centers_out_of_the_bounds() -> None:
         ((1, 105),),
     ],
 )
-def test_numbers_of_every_type_are_understood(points: Any) -> None:  # noqa: ANN401
+def test_numbers_of_every_type_are_understood(points: Any) -> None:
     placed = BOX.place(points)
     np.testing.assert_allclose(placed.points, [[0.3, 0.25]], rtol=1e-12)
     assert placed.points.dtype == np.float64
@@ -182,7 +182,7 @@ def test_placing_leaves_the_callers_array_as_it_was() -> None:
         ({}, "table of numbers"),
     ],
 )
-def test_what_is_no_table_of_finite_numbers_is_refused(points: Any, message: str) -> None:  # noqa: ANN401
+def test_what_is_no_table_of_finite_numbers_is_refused(points: Any, message: str) -> None:
     with pytest.raises(DataError, match=f"^visits must .*{message}"):
         BOX.place(points, "visits")
 

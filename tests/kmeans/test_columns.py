@@ -43,12 +43,12 @@ KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def _frame(kind: str, points: np.ndarray, names: tuple[str, ...] = ("age", "income"), **more: Any) -> Any:  # noqa: ANN401
+def _frame(kind: str, points: np.ndarray, names: tuple[str, ...] = ("age", "income"), **more: Any) -> Any:
     both = {"age": points[:, 0].copy(), "income": points[:, 1].copy(), **more}
     return KINDS[kind]({name: both[name] for name in names})
 
 
-def _new(bounds: Any = BOUNDS) -> HybridKMeans:  # noqa: ANN401
+def _new(bounds: Any = BOUNDS) -> HybridKMeans:
     return HybridKMeans(2, epsilon=3, bounds=bounds, random_state=1)
 
 
@@ -59,7 +59,7 @@ def _plain() -> HybridKMeans:
 
 @pytest.mark.parametrize("bounds", [BOUNDS, list(BOUNDS.values())], ids=["named bounds", "bounds"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_are_put_in_their_order_in_fit_predict_and_transform(kind: str, bounds: Any) -> None:  # noqa: ANN401
+def test_columns_are_put_in_their_order_in_fit_predict_and_transform(kind: str, bounds: Any) -> None:
     turned = ("income", "age")
     model = _new(bounds).fit(_frame(kind, TRUSTED), _frame(kind, LOCAL, turned))
     assert model.feature_names_in_.tolist() == ["age", "income"]
@@ -97,7 +97,7 @@ def test_other_columns_are_left_out_where_the_bounds_have_names(kind: str) -> No
 
 @pytest.mark.parametrize("bounds", [BOUNDS, list(BOUNDS.values())], ids=["named bounds", "bounds"])
 @pytest.mark.parametrize("names", [("age", "income"), ("income", "age")], ids=["in order", "turned"])
-def test_a_group_with_names_and_one_without_are_refused(names: tuple[str, ...], bounds: Any) -> None:  # noqa: ANN401
+def test_a_group_with_names_and_one_without_are_refused(names: tuple[str, ...], bounds: Any) -> None:
     """Whether the columns of the array are in the order of the dataframe cannot be seen."""
     ledger = Ledger(Privacy(epsilon=3))
     new = HybridKMeans(2, epsilon=3, bounds=bounds)
@@ -170,7 +170,7 @@ def test_names_that_are_no_texts_are_none_and_names_must_differ() -> None:
 
 
 @pytest.mark.parametrize("name", [1, "", "a\0", "\x1b[2J", "\u202eega"])
-def test_names_are_readable_texts(name: Any) -> None:  # noqa: ANN401
+def test_names_are_readable_texts(name: Any) -> None:
     """They go to terminals and into pictures, which a null makes malformed."""
     with pytest.raises(ParameterError, match="^the name of a column must be a text .*, without control characters"):
         _new({name: (0, 1), "income": (0, 1)}).fit(TRUSTED, LOCAL)

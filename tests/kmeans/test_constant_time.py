@@ -30,7 +30,7 @@ def recorded() -> Iterator[list[Any]]:
     """Every line that is run in hybriddp, with the shapes of all arrays that its function holds by then."""
     steps: list[Any] = []
 
-    def trace(frame: FrameType, event: str, arg: object) -> Any:  # noqa: ANN401, ARG001
+    def trace(frame: FrameType, event: str, arg: object) -> Any:  # noqa: ARG001
         if not frame.f_code.co_filename.startswith(SOURCE):
             return None
         shapes = {name: held.shape for name, held in frame.f_locals.items() if isinstance(held, np.ndarray)}
@@ -111,7 +111,7 @@ def test_a_unary_report_takes_the_same_steps_too() -> None:
 def test_a_device_selects_by_comparing_all_pairs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A selection takes as many steps as it takes, which the recorder cannot see: it is one call."""
 
-    def refused(*_: Any) -> None:  # noqa: ANN401
+    def refused(*_: Any) -> None:
         raise AssertionError("a device must not select the fast way")
 
     monkeypatch.setattr(codebook, "_largest", refused)

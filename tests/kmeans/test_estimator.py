@@ -27,7 +27,7 @@ POINTS = np.clip(CENTERS[RNG.integers(3, size=6000)] + 0.4 * RNG.standard_normal
 TRUSTED, LOCAL = POINTS[:400], POINTS[400:]
 
 
-def _model(**change: Any) -> HybridKMeans:  # noqa: ANN401
+def _model(**change: Any) -> HybridKMeans:
     return HybridKMeans(**{"n_clusters": 3, "epsilon": 3, "bounds": BOUNDS, "random_state": 1, **change})
 
 
@@ -218,7 +218,7 @@ def test_bounds_of_very_different_widths(thin: float) -> None:
         (np.empty((0, 3)), LOCAL, "trusted_points must be a table of numbers with 2 columns"),
     ],
 )
-def test_points_that_cannot_be_used_are_refused_and_cost_nothing(trusted: Any, local: Any, message: str) -> None:  # noqa: ANN401
+def test_points_that_cannot_be_used_are_refused_and_cost_nothing(trusted: Any, local: Any, message: str) -> None:
     ledger = Ledger(Privacy(epsilon=3))
     with pytest.raises(DataError, match=message):
         _model(random_state=None).fit(trusted, local, ledger=ledger)

@@ -28,7 +28,7 @@ def _story(
     n_local: int,
     d: int = 2,
     ledger: Ledger | None = None,
-    **parameters: Any,  # noqa: ANN401
+    **parameters: Any,
 ) -> str:
     parameters = {
         "n_clusters": 2,

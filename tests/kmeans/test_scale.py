@@ -30,7 +30,7 @@ def _points(n: int = 40_000) -> FloatArray:
 
 
 @cache
-def _model(scale: Any = "bounds", seed: int = 1) -> HybridKMeans:  # noqa: ANN401
+def _model(scale: Any = "bounds", seed: int = 1) -> HybridKMeans:
     model = HybridKMeans(3, epsilon=2, bounds=BOUNDS, scale=scale, random_state=seed)
     return model.fit(_points()[:1000], _points()[1000:])
 
@@ -110,7 +110,7 @@ def test_a_weight_decides_what_clusters_are_about() -> None:
 
 
 @pytest.mark.parametrize("scale", ["bounds", "none", [3, 1, 2]])
-def test_devices_measure_as_the_study_says(scale: Any) -> None:  # noqa: ANN401
+def test_devices_measure_as_the_study_says(scale: Any) -> None:
     study = KMeansStudy("people", n_clusters=3, bounds=BOUNDS, epsilon=2, scale=scale)
     assert KMeansStudy.from_json(study.to_json()) == study
     server = started(study, n_local=20_000, trusted=_points()[:1000], random_state=1)
@@ -145,7 +145,7 @@ def test_a_round_with_another_scale_is_of_another_study() -> None:
 
 
 @pytest.mark.parametrize("scale", ["bounds", "none", (1, 5, 1)])
-def test_labels_and_distances_are_those_of_the_scale(scale: Any) -> None:  # noqa: ANN401
+def test_labels_and_distances_are_those_of_the_scale(scale: Any) -> None:
     model = _model(scale)
     weights = {"bounds": 1 / WIDTHS, "none": np.ones(3), (1, 5, 1): np.array([0.2, 1, 0.2]) / WIDTHS}[scale]
     points = np.concatenate([_points()[:500], [[-50.0, 1e6, 200]]])  # not moved into the box

@@ -116,14 +116,14 @@ def test_another_form_of_the_same_study_is_refused(change: dict[str, Any]) -> No
         STUDY.to_json().encode(),
     ],
 )
-def test_a_study_has_one_text(text: Any) -> None:  # noqa: ANN401
+def test_a_study_has_one_text(text: Any) -> None:
     """So that the SHA-256 of what was received is the digest."""
     with pytest.raises(ProtocolError, match="its text is not the one that to_json writes|not a JSON object"):
         KMeansStudy.from_json(text)
 
 
 @pytest.mark.parametrize("version", [1, 3, "2", None])
-def test_a_study_of_another_version_is_refused_with_a_plain_sentence(version: Any) -> None:  # noqa: ANN401
+def test_a_study_of_another_version_is_refused_with_a_plain_sentence(version: Any) -> None:
     sentence = (
         "The study is refused: its text is not of type kmeans, version 2; write it anew with this version of hybriddp."
     )
@@ -139,7 +139,7 @@ def test_a_study_with_other_neighbors_is_refused_with_a_plain_sentence(neighbors
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "5", "{", "[" * 100_000, "1" * 5000, None, 5, b"\xff"])
-def test_what_is_no_object_is_refused(text: Any) -> None:  # noqa: ANN401
+def test_what_is_no_object_is_refused(text: Any) -> None:
     with pytest.raises(ProtocolError, match="The thing is refused: it is not a JSON object"):
         parsed(text, "thing")
 

@@ -98,7 +98,7 @@ def test_a_group_that_is_not_there_has_no_error_in_json(fraction: int, missing: 
 
 
 @pytest.mark.parametrize("at", [0.5, (), "0.5"])
-def test_quantiles_are_named_in_a_sequence(at: Any) -> None:  # noqa: ANN401
+def test_quantiles_are_named_in_a_sequence(at: Any) -> None:
     study = DistributionStudy("x", bounds=(0, 1), epsilon=1)
     with pytest.raises(ParameterError, match="^at must be"):
         plan_quantiles(n_users=1000, trusted_fraction=0.1, epsilon=1, bounds=(0, 1), at=at)

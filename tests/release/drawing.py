@@ -31,7 +31,7 @@ def watch(patched: pytest.MonkeyPatch) -> Draws:
     outputs: list[list[int]] = []
     draw, measurement, default = Mechanism.draw, mechanisms._measurement, np.random.default_rng
 
-    def of_opendp(mechanism: Mechanism) -> Any:  # noqa: ANN401
+    def of_opendp(mechanism: Mechanism) -> Any:
         real = measurement(mechanism)
 
         def release(values: list[int]) -> list[int]:
@@ -50,7 +50,7 @@ def watch(patched: pytest.MonkeyPatch) -> Draws:
     def refused(*_: object, **__: object) -> NoReturn:
         raise AssertionError("Something was seeded.")
 
-    def unseeded(*seed: Any) -> np.random.Generator:  # noqa: ANN401
+    def unseeded(*seed: Any) -> np.random.Generator:
         file = Path(sys._getframe(1).f_code.co_filename)
         assert file.is_relative_to(SOURCE)
         assert file.relative_to(SOURCE).as_posix() in SEEDED or seed == ()

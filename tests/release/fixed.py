@@ -18,7 +18,7 @@ def _fixed_numbers(statistic: Statistic, *_: object) -> IntArray:
     return rng.integers(-3, 60, size) if size != (1,) else np.array([2800])  # a count of users
 
 
-def _fixed_items(statistic: OpenStatistic, *_: object) -> Any:  # noqa: ANN401
+def _fixed_items(statistic: OpenStatistic, *_: object) -> Any:
     candidates = statistic.candidates
     return ("fig", "pear", *candidates), (90, 70, *range(len(candidates)))
 

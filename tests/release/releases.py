@@ -55,7 +55,7 @@ OF_PARTS = {
 }
 
 
-def parts(study: Any, group: Any, reports: Any, **options: Any) -> Mapping[Any, object]:  # noqa: ANN401
+def parts(study: Any, group: Any, reports: Any, **options: Any) -> Mapping[Any, object]:
     """Two parts of a study, one of which has no local users."""
     pairs = {
         "p": (study.part("c", "p").summarize_trusted(group), study.part("c", "p").summarize_local(reports)),
@@ -73,7 +73,7 @@ class KMeansRounds:
         self.local = np.random.default_rng(5).random((30_000, self.d))
         self.answers: dict[str, RoundTally] = {}
 
-    def __call__(self, group: int, **options: Any) -> object:  # noqa: ANN401
+    def __call__(self, group: int, **options: Any) -> object:
         points = POINTS[self.d][group]
         server = HybridKMeansServer(self.study, n_local=30_000, trusted=points, **options)
         server.start()

@@ -44,7 +44,7 @@ def epsilon_by(name: str, *costs: Cost, delta: Fraction = DELTA) -> float:
 # Definition: what is claimed is true
 
 
-def _composed(costs: list[Cost], *, optimistic: bool) -> Any:  # noqa: ANN401
+def _composed(costs: list[Cost], *, optimistic: bool) -> Any:
     """The same noise, composed by dp-accounting alone."""
     options: dict[str, Any] = {"pessimistic_estimate": not optimistic, "use_connect_dots": not optimistic}
     composed = oracle.identity(pessimistic_estimate=not optimistic)

@@ -46,7 +46,7 @@ Noise = Callable[[FloatArray], Draw]
 """From the trusted users' values to what draws the noise of a release about them."""
 
 
-def _drawn(study: Any, raw: Any) -> Draw:  # noqa: ANN401
+def _drawn(study: Any, raw: Any) -> Draw:
     """Noise of a study's only release about these users."""
     statistic = study.statistic(raw)
     return lambda: release(statistic, study.cost).values - statistic.values

@@ -230,7 +230,7 @@ def test_a_simulation_costs_nothing_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("study", [MEAN, SHARES, BINARY, QUANTILES], ids=lambda study: type(study).__name__)
-def test_reports_are_decoded_before_anything_is_charged(study: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+def test_reports_are_decoded_before_anything_is_charged(study: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever fails over the reports costs the trusted group nothing."""
     ledger = Ledger(study.privacy)
     group = [0.0] * 20 if study in (MEAN, QUANTILES) else ["a"] * 20

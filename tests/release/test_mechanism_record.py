@@ -37,7 +37,7 @@ def test_bad_mechanisms_are_named(fields: tuple[Any, Any, Any], message: str) ->
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan, True, None, [1.0]])
-def test_bad_scales_are_named(scale: Any) -> None:  # noqa: ANN401
+def test_bad_scales_are_named(scale: Any) -> None:
     with pytest.raises(ParameterError, match="^scale must be a positive number"):
         MechanismRecord.noise("laplace", sensitivity=1, scale=scale)
 

@@ -61,7 +61,7 @@ class People:
         pairs = list(zip(names, points.tolist(), strict=True))
         return cls(study, study_id, dict(pairs[:n_trusted]), dict(pairs[n_trusted:]))
 
-    def create(self, server: Running, **fields: object) -> Any:  # noqa: ANN401
+    def create(self, server: Running, **fields: object) -> Any:
         """The study, made by the operator."""
         body = {"study": json.loads(self.study.to_json()), "id": self.id, "consent": CONSENT, "closes_at": CLOSES}
         return server.http.post("/studies", headers=server.admin, json=body | fields)

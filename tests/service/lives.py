@@ -63,12 +63,12 @@ class Life:
     asked: ClassVar[str] = ""
     """What the real client says that it is asked for."""
 
-    def named(self, name: str) -> Any:  # noqa: ANN401
+    def named(self, name: str) -> Any:
         """The study with this name."""
         raise NotImplementedError
 
     @cached_property
-    def study(self) -> Any:  # noqa: ANN401
+    def study(self) -> Any:
         return self.named(self.title or self.id)
 
     @cached_property
@@ -122,7 +122,7 @@ class Life:
         assert (told["accepted"], told["repeated"]) == (len(relayed), 0)
         assert told["rejected"] == [{"index": len(relayed), "reason": "out-of-range"}]
 
-    def go_on(self) -> Any:  # noqa: ANN401
+    def go_on(self) -> Any:
         """What comes between the contributions and the release: here, the end. What `expected` needs of it."""
         assert self.move("close").status_code == 200
 
@@ -135,7 +135,7 @@ class Life:
             tally = stored.tally(connection, known.stored.number)
         return {entry: n for entry, n in tally.items() if n}, self.opened(known.kind, total)
 
-    def opened(self, kind: Any, total: int) -> Any:  # noqa: ANN401
+    def opened(self, kind: Any, total: int) -> Any:
         """A total in words that `sums_of` has, too."""
         return kind.sums.counts(total)
 
@@ -143,14 +143,14 @@ class Life:
         """The sums of the first people of each group."""
         return dict(Counter(self.codes[:n])), self.total_of(self.values[:n])
 
-    def total_of(self, values: Sequence[Any]) -> Any:  # noqa: ANN401
+    def total_of(self, values: Sequence[Any]) -> Any:
         raise NotImplementedError
 
-    def integer_of(self, value: Any) -> int:  # noqa: ANN401
+    def integer_of(self, value: Any) -> int:
         """A trusted contribution, as people commit to it."""
         raise NotImplementedError
 
-    def expected(self, between: Any) -> dict[str, Any]:  # noqa: ANN401, ARG002
+    def expected(self, between: Any) -> dict[str, Any]:  # noqa: ARG002
         """What is published of the same contributions, in memory."""
         found = self.study.estimate(
             trusted=list(self.values),
@@ -160,7 +160,7 @@ class Life:
         published: dict[str, Any] = found.to_dict()
         return published
 
-    def charged(self, between: Any) -> list[str]:  # noqa: ANN401, ARG002
+    def charged(self, between: Any) -> list[str]:  # noqa: ARG002
         """ε of each release about the trusted group."""
         return [self.study.privacy.epsilon]
 
@@ -199,7 +199,7 @@ class MeanLife(Life):
     def integer_of(self, value: float) -> int:
         return int(min(value, 240) / 240 * UNITS)
 
-    def expected(self, between: Any) -> dict[str, Any]:  # noqa: ANN401
+    def expected(self, between: Any) -> dict[str, Any]:
         missing = [None] * len(self.codes), [None] * len(self.values)
         table = pl.DataFrame({"minutes": [*self.values, *missing[0]], "code": [*missing[1], *self.codes]})
         trusted, local = summarize(table, self.study, value="minutes", report="code")
@@ -238,7 +238,7 @@ class PartsLife(MeanLife):
         codes = {part * 256 + code: n for part, one in enumerate(parts) for code, n in one.tally.items()}
         return codes, [(one.n_trusted, one.total) for one in parts]
 
-    def opened(self, kind: Any, total: int) -> Any:  # noqa: ANN401
+    def opened(self, kind: Any, total: int) -> Any:
         return kind, total
 
     def sums_of(self, n: int) -> tuple[Tally, Any]:
@@ -246,7 +246,7 @@ class PartsLife(MeanLife):
         codes = Counter(i % 3 * 256 + code for i, code in enumerate(self.codes[:n]))
         return dict(codes), [(len(values), self.total_of(values)) for values in of_parts]
 
-    def expected(self, _: Any) -> dict[str, Any]:  # noqa: ANN401
+    def expected(self, _: Any) -> dict[str, Any]:
         summaries = {}
         for at, name in enumerate(self.names):
             part = self.study.part("country", name)
@@ -262,7 +262,7 @@ class PartsLife(MeanLife):
     def counted(self, estimate: dict[str, Any]) -> bool:
         return all(part["privacy"]["counted"] for part in estimate["parts"])
 
-    def charged(self, _: Any) -> list[str]:  # noqa: ANN401
+    def charged(self, _: Any) -> list[str]:
         return ["1"] * 3
 
 
@@ -291,7 +291,7 @@ class CategoryLife(Life):
         counts = Counter(values)
         return tuple(counts[name] for name in self.study.names)
 
-    def integer_of(self, value: Any) -> int:  # noqa: ANN401
+    def integer_of(self, value: Any) -> int:
         return int(self.study.names.index(value))
 
 

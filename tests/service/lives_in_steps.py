@@ -144,7 +144,7 @@ class KMeansLife(Life):
         headers = self.server.token(one.who, self.id)
         return self.server.http.post(f"/studies/{self.id}/{one.route}", headers=headers, json=body)
 
-    def opened(self, kind: Any, total: int) -> Any:  # noqa: ANN401
+    def opened(self, kind: Any, total: int) -> Any:
         return sorted(kind.sums.units(total))
 
     def sums_of(self, n: int) -> tuple[Tally, Any]:
@@ -159,11 +159,11 @@ class KMeansLife(Life):
         found: bool = estimate["in_ledger"]
         return found
 
-    def expected(self, said: Any) -> dict[str, Any]:  # noqa: ANN401
+    def expected(self, said: Any) -> dict[str, Any]:
         model = HybridKMeans.from_server(in_memory(self.people, said), names=self.fields["dimensions"])
         published: dict[str, Any] = model.to_dict()
         return published | {"rejected": 0}
 
-    def charged(self, said: Any) -> list[str]:  # noqa: ANN401
+    def charged(self, said: Any) -> list[str]:
         steps = in_memory(self.people, said).spending
         return [step.trusted_epsilon for step in steps if step.trusted_epsilon != "0"]

@@ -305,7 +305,7 @@ def test_a_client_that_goes_away_is_no_failure(target: Target, caplog: pytest.Lo
         scope: Any = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "headers": headers}
         scope |= {"query_string": b"", "scheme": "http", "http_version": "1.1", "root_path": "", "asgi": {}}
 
-        async def receive() -> Any:  # noqa: ANN401
+        async def receive() -> Any:
             return messages.pop()
 
         async def send(message: Message) -> None:

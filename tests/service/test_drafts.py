@@ -52,7 +52,7 @@ def curator(sqlite_engine: Engine) -> Iterator[Curator]:
     one.close()
 
 
-async def contribute(curator: Curator, study_id: str, who: str, value: Any, *, trusted: bool = True) -> None:  # noqa: ANN401
+async def contribute(curator: Curator, study_id: str, who: str, value: Any, *, trusted: bool = True) -> None:
     known = await curator.known(study_id)
     integer = known.kind.value(value) if trusted else value
     token = mint(MASTER.token_secret, subject=who, study=study_id, lifetime=HOUR)
@@ -132,7 +132,7 @@ def around(patched: pytest.MonkeyPatch, step: str, then: Callable[[], object]) -
     _, owner, name, _ = STEPS[step]
     draw, times = getattr(owner, name), []
 
-    def drawn(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+    def drawn(*given: Any, **named: Any) -> Any:
         result = draw(*given, **named)
         times.append(1)
         then()

@@ -262,7 +262,7 @@ def restartable() -> Iterator[Any]:
 
 
 @rounds(2, 10)
-def test_a_database_that_restarts(tmp_path: Path, restartable: Any, rng: Random, times: int) -> None:  # noqa: ANN401
+def test_a_database_that_restarts(tmp_path: Path, restartable: Any, rng: Random, times: int) -> None:
     """Problems while it is away, and then everything goes on, without a restart of the server."""
     server = ServerProcess(tmp_path, restartable.get_uri())
     crowd = Crowd([server], rng)

@@ -19,7 +19,7 @@ from tests.service.running import CLOSES, CONSENT, Running
 STUDY = HeavyHitterStudy("search word", epsilon=4, delta="0.000001")
 
 
-def create(server: Running, study: HeavyHitterStudy = STUDY, study_id: str = "words", **fields: object) -> Any:  # noqa: ANN401
+def create(server: Running, study: HeavyHitterStudy = STUDY, study_id: str = "words", **fields: object) -> Any:
     body: dict[str, object] = {"study": json.loads(study.to_json()), "id": study_id, "consent": CONSENT}
     return server.http.post("/studies", headers=server.admin, json=body | {"closes_at": CLOSES} | fields)
 

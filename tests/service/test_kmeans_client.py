@@ -36,7 +36,7 @@ def client_of() -> Iterator[Maker]:
     """Makes clients, which are closed in the end."""
     with ExitStack() as opened:
 
-        def make(server: Running, people: People, name: str, journal: Path | None = None, **more: Any) -> Client:  # noqa: ANN401
+        def make(server: Running, people: People, name: str, journal: Path | None = None, **more: Any) -> Client:
             token = server.token(name, people.id)["Authorization"].removeprefix("Bearer ")
             client = Client(server.url, token, journal=journal, **{"digest": people.study.digest} | more)
             return opened.enter_context(client)
@@ -113,7 +113,7 @@ def test_enroll_and_answer_once(kept_server: Running, tmp_path: Path, client_of:
     assert late.value.reason == "late"
 
 
-async def _async_answer(server: Running, people: People, name: str, folder: Path) -> Any:  # noqa: ANN401
+async def _async_answer(server: Running, people: People, name: str, folder: Path) -> Any:
     token = server.token(name, people.id)["Authorization"].removeprefix("Bearer ")
     async with AsyncClient(server.url, token, journal=folder / f"{name}.json") as client:
         await client.enroll()  # again

@@ -32,7 +32,7 @@ def study_of(d: int, name: str = "visits") -> KMeansStudy:
     return KMeansStudy(name, n_clusters=2, bounds=[(0, 10)] * d, epsilon=4)
 
 
-def next_round(server: Running, study_id: str) -> Any:  # noqa: ANN401
+def next_round(server: Running, study_id: str) -> Any:
     return server.http.post(f"/studies/{study_id}/round", headers=server.admin, json=DEADLINE)
 
 
@@ -149,7 +149,7 @@ def test_what_answers_are_refused(kept_server: Running) -> None:  # noqa: PLR091
     address, someone = "/studies/refusals/answers", next(iter(people.local))
     body: dict[str, object] = {"round": "0" * 64, "ask": 0, "variant": 0, "code": 0, "nonce": NONCE}
 
-    def send(name: str, **changed: object) -> Any:  # noqa: ANN401
+    def send(name: str, **changed: object) -> Any:
         sent = body | {"enrollment_nonce": nonce_of(name)} | changed
         return server.http.post(address, headers=server.token(name, "refusals"), json=sent)
 
@@ -243,7 +243,7 @@ def test_withdrawal_ends_before_the_first_round(kept_server: Running) -> None:
     people.enroll(server)
     local, trusted = list(people.local)[:2], list(people.trusted)[:2]
 
-    def leave(name: str, to: str, **fields: object) -> Any:  # noqa: ANN401
+    def leave(name: str, to: str, **fields: object) -> Any:
         body = {"digest": study.digest, "nonce": nonce_of(name)} | fields
         headers = server.token(name, "withdrawals")
         return server.http.post(f"/studies/withdrawals/{to}/withdraw", headers=headers, json=body)

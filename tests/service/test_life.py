@@ -144,7 +144,7 @@ def test_a_server_that_starts_locks_one_study_at_a_time(server: Running, monkeyp
     locked: list[list[int]] = []
     fold, run = stored.fold, curator.writer.run
 
-    def note(connection: Connection, number: int, *more: Any, **named: Any) -> None:  # noqa: ANN401
+    def note(connection: Connection, number: int, *more: Any, **named: Any) -> None:
         locked[-1].append(number)
         fold(connection, number, *more, **named)
 

@@ -29,7 +29,7 @@ Headers = Callable[[], dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def schema(kept_server: Running) -> Any:  # noqa: ANN401
+def schema(kept_server: Running) -> Any:
     return schemathesis.openapi.from_url(f"{kept_server.url}/schema/openapi.json")
 
 
@@ -47,12 +47,12 @@ def credentials(target: Target, tags: list[str], relay: dict[str, str]) -> dict[
     return relay if "relay" in tags else target.server.admin
 
 
-def check(operation: Any, target: Target, headers: Headers, session: requests.Session, *, known: bool) -> None:  # noqa: ANN401
+def check(operation: Any, target: Target, headers: Headers, session: requests.Session, *, known: bool) -> None:
     """Send requests that are made from the document, to any study or to one that is there."""
 
     @given(case=operation.as_strategy())
     @settings(fewer_examples(10), phases=[Phase.generate])
-    def conforms(case: Any) -> None:  # noqa: ANN401
+    def conforms(case: Any) -> None:
         if known and "study_id" in case.path_parameters:
             case.path_parameters["study_id"] = target.id
             if isinstance(case.body, dict) and "digest" in case.body:
@@ -65,7 +65,7 @@ def check(operation: Any, target: Target, headers: Headers, session: requests.Se
 @pytest.mark.hypothesis
 @pytest.mark.slow
 @pytest.mark.parametrize("known", ["", "mean", "frequency"], ids=["any study", "a mean", "frequencies"])
-def test_the_document_is_true(kept_server: Running, schema: Any, session: requests.Session, known: str) -> None:  # noqa: ANN401
+def test_the_document_is_true(kept_server: Running, schema: Any, session: requests.Session, known: str) -> None:
     relay, tried = kept_server.relay(f"openapi {known}".strip()), 0
     for found in schema.get_all_operations():
         operation = found.ok()
@@ -151,7 +151,7 @@ def an_operator_s_work(target: Target) -> Iterator[tuple[str, httpx.Response]]:
 
 
 @pytest.mark.parametrize("kind", ["mean", "frequency", "distribution"])
-def test_a_study_s_whole_life_is_in_the_document(kept_server: Running, schema: Any, kind: str) -> None:  # noqa: ANN401
+def test_a_study_s_whole_life_is_in_the_document(kept_server: Running, schema: Any, kind: str) -> None:
     study: ServedStudy = MeanStudy("a whole life", bounds=(0, 240), epsilon=1.0)
     if kind == "frequency":
         study = FrequencyStudy("a whole life", categories=list(range(250)), epsilon=1.0)
@@ -181,7 +181,7 @@ def test_every_route_says_what_it_does(kept_server: Running) -> None:
     assert fields["NewBatch"]["properties"]["reports"]["items"]["$ref"].endswith("/BatchedReport")
 
 
-def documented(schema: Any, path: str, method: str, status: int) -> dict[str, Any]:  # noqa: ANN401
+def documented(schema: Any, path: str, method: str, status: int) -> dict[str, Any]:
     """The media types of an answer, which must be in the document."""
     responses = schema.raw_schema["paths"][path][method.lower()]["responses"]
     assert str(status) in responses, (method, path, status)
@@ -193,7 +193,7 @@ def documented(schema: Any, path: str, method: str, status: int) -> dict[str, An
 @pytest.mark.slow
 def test_no_body_that_breaks_the_document_is_taken(
     kept_server: Running,
-    schema: Any,  # noqa: ANN401
+    schema: Any,
     session: requests.Session,
 ) -> None:
     relay, tried = kept_server.relay("openapi broken"), 0
@@ -206,12 +206,12 @@ def test_no_body_that_breaks_the_document_is_taken(
     assert tried == sum("requestBody" in described for *_, described in operations(kept_server))
 
 
-def check_refusal(operation: Any, headers: Headers, session: requests.Session) -> None:  # noqa: ANN401
+def check_refusal(operation: Any, headers: Headers, session: requests.Session) -> None:
     """Send requests that the document does not allow."""
 
     @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE))
     @settings(fewer_examples(3), phases=[Phase.generate])
-    def is_refused(case: Any) -> None:  # noqa: ANN401
+    def is_refused(case: Any) -> None:
         case.call_and_validate(session=session, headers=headers(), checks=[*CHECKS, negative_data_rejection])
 
     is_refused()

@@ -55,7 +55,7 @@ def made(curator: Curator, *, tokens: bool = True) -> KnownStudy:
     return asyncio.run(curator.known(name))
 
 
-def run(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401
+def run(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(work)
 
 

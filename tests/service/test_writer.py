@@ -55,7 +55,7 @@ def desk(sqlite_engine: Engine) -> Iterator[Desk]:
     found.writer.close()
 
 
-async def started(*work: Any) -> "list[asyncio.Task[Any]]":  # noqa: ANN401
+async def started(*work: Any) -> "list[asyncio.Task[Any]]":
     """Coroutines as tasks that have put their jobs into the queue."""
     tasks = [asyncio.create_task(one) for one in work]
     await asyncio.sleep(0)

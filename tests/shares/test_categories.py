@@ -35,7 +35,7 @@ def _plain(placed: PlacedItems) -> tuple[list[int], int, int]:
     ],
     ids=lambda items: type(items).__name__,
 )
-def test_texts_are_found_in_all_that_holds_them(items: Any) -> None:  # noqa: ANN401
+def test_texts_are_found_in_all_that_holds_them(items: Any) -> None:
     assert _plain(TEXTS.place(items)) == ([0, 2, 0], 1, 1)
     assert _plain(Categories.of(["a", "b", "c"], other=True).place(items)) == ([0, 2, 0, 3], 1, 0)
 
@@ -55,7 +55,7 @@ def test_texts_are_found_in_all_that_holds_them(items: Any) -> None:  # noqa: AN
     ],
     ids=lambda items: type(items).__name__,
 )
-def test_integers_are_found_in_all_that_holds_them(items: Any) -> None:  # noqa: ANN401
+def test_integers_are_found_in_all_that_holds_them(items: Any) -> None:
     assert _plain(NUMBERS.place(items)) == ([0, 2, 0], 1, 1)
 
 

@@ -293,7 +293,7 @@ def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:
         ("normal(40, 20)", stats.norm(40, 20), 60.0),
     ],
 )
-def test_a_long_tail_is_not_flattened(text: str, law: Any, upper: float) -> None:  # noqa: ANN401
+def test_a_long_tail_is_not_flattened(text: str, law: Any, upper: float) -> None:
     """E[min(max(X, 0), u)] is the integral of P[X > x], and that of the square is the integral of 2 x P[X > x]."""
     nodes, weights = np.polynomial.legendre.leggauss(400)
     edges = np.concatenate([[0.0], np.geomspace(1e-9, upper, 60)])

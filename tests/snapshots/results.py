@@ -34,14 +34,14 @@ DICTIONARY = HeavyHitterStudy("fruit", epsilon=1, domain=["fig", "pear", "plum"]
 DISCOVERY = HeavyHitterStudy("fruit", epsilon=4, delta=1e-6, alphabet="letters")
 
 
-def _answer(study: Any, values: Any, n_trusted: int, **options: Any) -> Any:  # noqa: ANN401
+def _answer(study: Any, values: Any, n_trusted: int, **options: Any) -> Any:
     trusted, local = values[:n_trusted] if n_trusted else None, values[n_trusted:]
     reports = study.randomize(local, random_state=1) if len(local) else None
     single = not n_trusted or not len(local)
     return study.estimate(trusted=trusted, local=reports, single_group=single, random_state=2, **options)
 
 
-def _parts(study: Any, values: Any) -> Mapping[Any, Any]:  # noqa: ANN401
+def _parts(study: Any, values: Any) -> Mapping[Any, Any]:
     pairs, size = {}, len(values) // 3
     for at, key in enumerate(("DE", "FR", "IT")):
         part, own = study.part("country", key), values[at * size : (at + 1) * size]
@@ -52,23 +52,23 @@ def _parts(study: Any, values: Any) -> Mapping[Any, Any]:  # noqa: ANN401
     return found
 
 
-def _list() -> Any:  # noqa: ANN401
+def _list() -> Any:
     released = LIST.release(ITEMS[:3000], random_state=1)
     reports = LIST.question(released).randomize(ITEMS[3000:], random_state=2)
     return LIST.estimate(trusted=released, local=reports, random_state=3)
 
 
-def _dictionary() -> Any:  # noqa: ANN401
+def _dictionary() -> Any:
     reports = DICTIONARY.dictionary.randomize(ITEMS[1000:], random_state=1)
     return DICTIONARY.estimate(trusted=ITEMS[:1000], local=reports, random_state=2)
 
 
-def _discovery() -> Any:  # noqa: ANN401
+def _discovery() -> Any:
     reports = DISCOVERY.discovery.randomize(ITEMS[100:], random_state=1)
     return DISCOVERY.estimate(trusted=ITEMS[:100], local=reports, random_state=2)
 
 
-def _clusters(d: int) -> Any:  # noqa: ANN401
+def _clusters(d: int) -> Any:
     points = POINTS[d]
     model = HybridKMeans(2, epsilon=2, bounds=[(0, 1)] * d, random_state=1, name="visits")
     return model.fit(trusted_points=points[:2000], local_points=points[2000:])
@@ -100,7 +100,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
 }
 
 
-def shown(result: Any) -> Any:  # noqa: ANN401
+def shown(result: Any) -> Any:
     """Everything that a result says, as plain values: short lists whole, long ones as sums."""
     if isinstance(result, Mapping):
         return {str(key): shown(one) for key, one in result.items()}
@@ -108,7 +108,7 @@ def shown(result: Any) -> Any:  # noqa: ANN401
     return {"json": _short(plain), "explain": result.explain().split("\n"), "str": str(result).split("\n")}
 
 
-def _short(value: Any) -> Any:  # noqa: ANN401
+def _short(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _short(one) for key, one in value.items()}
     if isinstance(value, list):

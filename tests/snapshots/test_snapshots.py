@@ -15,7 +15,7 @@ _TOLERANCE = {"rel": 1e-7, "abs": 1e-9}
 """Of floating-point numbers: the last digits of linear algebra depend on the machine."""
 
 
-def _differences(found: Any, kept: Any, where: str = "") -> list[str]:  # noqa: ANN401
+def _differences(found: Any, kept: Any, where: str = "") -> list[str]:
     if isinstance(kept, float) and isinstance(found, float):
         return [] if found == pytest.approx(kept, **_TOLERANCE) else [f"{where}: {kept} became {found}"]
     if isinstance(kept, dict) and isinstance(found, dict):

@@ -35,7 +35,7 @@ def test_a_part_is_another_study_that_everybody_pays_for_once(study: Study) -> N
     assert part.with_users(None).digest == study.digest
 
 
-def test_a_part_takes_the_reports_of_everybody(study: Any) -> None:  # noqa: ANN401  (of any kind)
+def test_a_part_takes_the_reports_of_everybody(study: Any) -> None:
     part, values = study.part("country", "DE"), ["yes"] if isinstance(study, FrequencyStudy) else [30.0]
     assert part.summarize_local(study.randomize(values)).tied
     assert part.summarize_local(study.randomize(values)).study == part.digest

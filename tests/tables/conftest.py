@@ -19,7 +19,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
 
 
-def _duckdb(frame: pl.DataFrame) -> Any:  # noqa: ANN401
+def _duckdb(frame: pl.DataFrame) -> Any:
     return _connection().from_arrow(frame.to_arrow())
 
 
@@ -60,7 +60,7 @@ def spark() -> Iterator[Any]:
     session.stop()
 
 
-def on_spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN401
+def on_spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:
     """Through a file, as Spark's users have it."""
     signed = frame.with_columns(pl.col(pl.UInt16, pl.UInt8).cast(pl.Int32))  # Spark has no unsigned integers
     signed.write_parquet(path)

@@ -12,7 +12,7 @@ from hybriddp.tables import frames, summarize, summarize_both
 from hybriddp.tables.paths import expand
 from hybriddp.tables.report_files import write_table
 from hybriddp.tables.text import Wanted
-from tests.tables.mean.test_query import HOSTILE
+from tests.tables.test_kinds import FLOATS
 
 STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
 FORMATS = ["parquet", "csv", "jsonl"]
@@ -28,10 +28,10 @@ def reader(request: pytest.FixtureRequest) -> str:
 
 def _users() -> pl.DataFrame:
     codes = STUDY.randomize(np.linspace(0, 1000, 500), random_state=1).tolist()
-    n = len(HOSTILE)
+    n = len(FLOATS)
     return pl.DataFrame(
         {
-            "x": pl.Series(HOSTILE + [None] * 500, dtype=pl.Float64),
+            "x": pl.Series(FLOATS + [None] * 500, dtype=pl.Float64),
             "code": pl.Series([None] * n + codes, dtype=pl.Int32),
             "country": ["DE", "FR"] * ((n + 500) // 2) + ["XX"] * ((n + 500) % 2),
         }

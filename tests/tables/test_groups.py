@@ -60,7 +60,7 @@ def _parts(users: pl.DataFrame, keys: tuple[Any, ...], by: str) -> GroupedSummar
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical])
-def test_every_group_has_the_summaries_of_its_own_rows(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
+def test_every_group_has_the_summaries_of_its_own_rows(engine: Engine, dtype: Any) -> None:
     countries = (*COUNTRIES, "Narnia", "", None)
     keys = [*reversed(COUNTRIES), "nobody"]
     table = engine(_users(*countries).with_columns(pl.col("country").cast(dtype)))
@@ -80,7 +80,7 @@ def test_every_group_has_the_summaries_of_its_own_rows(engine: Engine, dtype: An
 
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt16, pl.Int64])
-def test_groups_can_be_integers(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
+def test_groups_can_be_integers(engine: Engine, dtype: Any) -> None:
     keys = [3, 0, 2**53 + 1, -7]
     result = summarize(engine(_years().cast({"year": dtype})), STUDY, value="x", report="code", group="year", keys=keys)
     assert result == _year_by_year(tuple(keys))
@@ -156,7 +156,7 @@ def test_texts_of_integers_name_the_keys_of_a_column_of_integers(engine: Engine)
 
 
 @pytest.mark.parametrize("keys", [5, [], "DE", ["DE", "DE"], ["DE", 1], [True], [1.0], [None], [2**63]])
-def test_keys_must_be_public_names(keys: Any) -> None:  # noqa: ANN401
+def test_keys_must_be_public_names(keys: Any) -> None:
     with pytest.raises(ParameterError, match="^keys must be all texts or all integers"):
         summarize(pl.DataFrame({"x": [1.0], "k": ["DE"]}), STUDY, value="x", group="k", keys=keys)
 

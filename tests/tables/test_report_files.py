@@ -19,13 +19,13 @@ CODES = STUDY.randomize(np.linspace(0, 100, 400), random_state=1)
 FORMATS = ["parquet", "csv", "tsv", "jsonl"]
 
 
-def _local(table: Any, study: MeanStudy = STUDY, **options: Any) -> LocalSummary | LaplaceSummary:  # noqa: ANN401
+def _local(table: Any, study: MeanStudy = STUDY, **options: Any) -> LocalSummary | LaplaceSummary:
     local = summarize(table, study, report="code", **options).local
     assert isinstance(local, LocalSummary | LaplaceSummary)
     return local
 
 
-def _table(**columns: Any) -> pl.DataFrame:  # noqa: ANN401
+def _table(**columns: Any) -> pl.DataFrame:
     return pl.DataFrame({"code": CODES.codes}).with_columns(**{name: pl.lit(text) for name, text in columns.items()})
 
 

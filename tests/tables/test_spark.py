@@ -17,62 +17,59 @@ from tests.levels import z_limit
 from tests.tables import (
     test_frames,
     test_groups,
+    test_kinds,
+    test_kmeans_study,
     test_paths,
+    test_points,
     test_report_files,
+    test_rounds,
     test_simulate,
     test_trust,
     test_users,
 )
 from tests.tables.conftest import on_spark
-from tests.tables.distribution import test_query as test_bins
-from tests.tables.items import test_query as test_open
-from tests.tables.kmeans import test_points, test_reports, test_study
-from tests.tables.mean import test_query
-from tests.tables.shares import test_query as test_items
 
 Engine = Callable[[pl.DataFrame], Any]
 
 
 @pytest.fixture
-def engine(spark: Any, tmp_path: Path) -> Engine:  # noqa: ANN401
+def engine(spark: Any, tmp_path: Path) -> Engine:
     return lambda frame: on_spark(spark, frame, tmp_path / "table.parquet")
 
 
+BOTH_GROUPS = test_kinds.test_values_and_reports_in_one_table_are_counted_as_apart
+FLOATS = test_kinds.test_hostile_floats_give_the_same_bits_on_every_engine
+MEAN, BINS, SHARES, ITEMS = test_kinds.KINDS
+ORACLES = test_kinds.test_reports_of_every_oracle_are_counted_as_from_an_array
+SIMULATED = test_kinds.test_reports_are_simulated_for_those_who_do_not_trust
+TRUSTS = test_trust.test_a_column_says_who_trusts_and_others_values_are_not_looked_at
 REPRESENTATIVE: list[Callable[[Engine], None]] = [
-    test_query.test_hostile_values_give_the_same_bits_on_every_engine,
-    test_query.test_codes_that_are_none_are_counted_or_refused,
+    partial(FLOATS, case="mean"),
+    partial(test_kinds.test_codes_of_something_else_are_refused, kind=MEAN),
     partial(test_groups.test_every_group_has_the_summaries_of_its_own_rows, dtype=pl.String),
-    partial(test_items.check_integers, other=True),
+    partial(test_kinds.check_integers, other=True),
 ]
 CLAIMS: list[Callable[[Engine], None]] = [
-    test_query.test_random_values_give_the_same_bits_on_every_engine,
-    partial(test_query.test_every_numeric_type_is_a_value, dtype=pl.Decimal(10, 2)),
-    test_query.test_integers_beyond_exact_floats,
-    test_query.test_an_empty_table_is_an_empty_summary,
-    partial(test_query.test_laplace_reports_are_summed_to_the_last_bit_on_every_engine, dtype=pl.Int64),
+    *(partial(FLOATS, case=case) for case in ("random", "equal", "log")),
+    partial(test_kinds.check_texts, other=False),
+    test_kinds.test_hostile_items_of_an_open_domain_are_counted_as_from_a_list,
+    partial(test_kinds.test_numbers_may_be_of_every_numeric_type, dtype=pl.Decimal(10, 2)),
+    test_kinds.test_integers_beyond_exact_floats,
+    *(partial(BOTH_GROUPS, kind=kind) for kind in (MEAN, BINS, ITEMS)),
+    partial(test_kinds.test_an_empty_table_is_an_empty_summary, kind=MEAN),
+    partial(test_kinds.test_laplace_reports_are_summed_to_the_last_bit_on_every_engine, dtype=pl.Int64),
+    *(partial(ORACLES, k=k) for k in (20, 3000)),
+    *(partial(test_kinds.test_groups_users_and_consent, kind=kind) for kind in (BINS, SHARES)),
+    *(partial(SIMULATED, kind=kind) for kind in (BINS, SHARES, ITEMS)),
     partial(test_groups.test_groups_can_be_integers, dtype=pl.Int64),
     partial(test_users.test_a_user_with_two_rows_is_refused, ids=None),
     test_users.test_the_first_row_of_a_user_is_kept_where_rows_have_an_order,
-    partial(test_trust.test_a_column_says_who_trusts_and_others_values_are_not_looked_at, kind="words"),
-    partial(test_trust.test_a_column_says_who_trusts_and_others_values_are_not_looked_at, kind="booleans"),
+    *(partial(TRUSTS, kind=kind) for kind in ("words", "booleans")),
     partial(test_trust.test_a_raw_value_of_somebody_who_does_not_trust_is_refused, kind="integers"),
     test_report_files.test_a_column_ties_the_rows_of_any_table,
     test_simulate.test_reports_are_simulated_for_those_who_do_not_trust,
-    partial(test_items.check_texts, other=False),
-    partial(test_items.test_reports_of_every_oracle_are_counted_as_from_an_array, k=20),
-    partial(test_items.test_reports_of_every_oracle_are_counted_as_from_an_array, k=3000),
-    test_items.test_groups_users_and_consent,
-    test_items.test_reports_are_simulated_for_those_who_do_not_trust,
-    partial(test_bins.test_values_at_and_around_every_cut_are_counted_as_numpy_does, scale="equal"),
-    partial(test_bins.test_values_at_and_around_every_cut_are_counted_as_numpy_does, scale="log"),
-    test_bins.test_values_beside_reports_are_counted_as_from_arrays,
-    test_bins.test_groups_users_and_consent,
-    test_bins.test_reports_are_simulated_for_those_who_do_not_trust,
-    test_open.test_hostile_items_are_counted_as_from_a_list,
-    test_open.test_both_groups_of_local_discovery_in_one_table,
-    test_open.test_devices_are_simulated,
     test_points.check_bits,
-    test_reports.check_counts,
+    test_rounds.check_counts,
 ]
 
 
@@ -97,15 +94,15 @@ def test_files_are_read_by_spark(tmp_path: Path, folder: Path) -> None:
 def test_a_study_over_spark(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "rounds").mkdir()
     sizes = {"n_trusted": 100, "n_local": 3000}
-    server = test_study.compare(tmp_path / "rounds", engine, d=2, epsilon=2, reader="spark", **sizes)
+    server = test_kmeans_study.compare(tmp_path / "rounds", engine, d=2, epsilon=2, reader="spark", **sizes)
     assert np.abs(np.sort(server.cluster_centers[:, 0]) - [-40, 60]).max() < 30
 
 
 @pytest.mark.representative
-def test_what_spark_says_about_a_row_is_not_passed_on(spark: Any) -> None:  # noqa: ANN401
+def test_what_spark_says_about_a_row_is_not_passed_on(spark: Any) -> None:
     frame = spark.sql("SELECT cast(t AS double) x FROM VALUES ('1'), ('HIV-positive') AS rows(t)")
     with pytest.raises(DataError, match="The table cannot be read") as caught:
-        summarize(frame, test_query.STUDY, value="x")
+        summarize(frame, MEAN.study, value="x")
     error: BaseException = caught.value
     assert "HIV" not in str(error)
     assert error.__cause__ is error.__context__ is None
@@ -120,7 +117,7 @@ BAD = [None, float("nan"), float("inf"), float("-inf")]
 
 
 @pytest.fixture(scope="module")
-def users(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401
+def users(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A table in several partitions, bad values at its end, and columns that have nothing to do with it."""
     table = pl.DataFrame(
         {
@@ -134,7 +131,7 @@ def users(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa:
     return spark.read.parquet(str(path)).repartition(3, "id")
 
 
-def _collected(frame: Any) -> pl.DataFrame:  # noqa: ANN401
+def _collected(frame: Any) -> pl.DataFrame:
     collected = pl.from_arrow(frame.toArrow())
     assert isinstance(collected, pl.DataFrame)
     return collected.sort("id")
@@ -142,7 +139,7 @@ def _collected(frame: Any) -> pl.DataFrame:  # noqa: ANN401
 
 @pytest.mark.statistical
 @pytest.mark.representative
-def test_the_codes_are_those_of_devices(users: Any) -> None:  # noqa: ANN401
+def test_the_codes_are_those_of_devices(users: Any) -> None:
     frame = simulate_devices(users, DEVICES, value="minutes")
     assert frame.columns == ["id", "minutes", "tags", "code"]
     table = _collected(frame)
@@ -158,7 +155,7 @@ def test_the_codes_are_those_of_devices(users: Any) -> None:  # noqa: ANN401
 
 
 @pytest.mark.representative
-def test_codes_differ_from_run_to_run_unless_there_is_a_seed(spark: Any) -> None:  # noqa: ANN401
+def test_codes_differ_from_run_to_run_unless_there_is_a_seed(spark: Any) -> None:
     frame = spark.range(0, 2000, numPartitions=2).selectExpr("id", "30 AS minutes")
 
     def run(seed: int | None) -> list[int | None]:
@@ -173,7 +170,7 @@ def test_codes_differ_from_run_to_run_unless_there_is_a_seed(spark: Any) -> None
     assert run(None) != run(None)
 
 
-def test_the_simulated_table_can_be_summarized(users: Any, tmp_path: Path) -> None:  # noqa: ANN401
+def test_the_simulated_table_can_be_summarized(users: Any, tmp_path: Path) -> None:
     simulate_devices(users, DEVICES, value="minutes", seed=1).write.parquet(str(tmp_path / "reports"))
     reports = users.sparkSession.read.parquet(str(tmp_path / "reports"))
     local = summarize(reports, DEVICES, report="code").local
@@ -181,7 +178,7 @@ def test_the_simulated_table_can_be_summarized(users: Any, tmp_path: Path) -> No
     assert (local.count, local.rejected) == (N, 0)
 
 
-def test_mistakes_are_named(users: Any) -> None:  # noqa: ANN401
+def test_mistakes_are_named(users: Any) -> None:
     with pytest.raises(DataError, match="frame must be a PySpark DataFrame, got DataFrame"):
         simulate_devices(pl.DataFrame({"minutes": [1.0]}), DEVICES, value="minutes")
     with pytest.raises(DataError, match="no column 'minuts'. Did you mean 'minutes'"):

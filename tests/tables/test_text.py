@@ -142,7 +142,7 @@ def test_keys_that_look_like_numbers_stay_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("progress", [None, lambda _: None])
 @pytest.mark.parametrize("name", ["users.csv", "users.csv.gz"])
-def test_half_of_a_number_is_not_taken_for_the_whole(tmp_path: Path, name: str, progress: Any) -> None:  # noqa: ANN401
+def test_half_of_a_number_is_not_taken_for_the_whole(tmp_path: Path, name: str, progress: Any) -> None:
     for rows, row in (("1,5,7\n2,5,8\n", "1"), ("1,7\n" * 30_000 + "1,5,7\n", "30,001")):  # nobody has quoted commas
         path = write(tmp_path, "x,y\n" + rows, name)
         words = "a row has more cells than the header" if name.endswith("gz") else f"more cells in row {row} "

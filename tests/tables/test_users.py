@@ -24,7 +24,7 @@ UNIQUE = USERS[:4]  # cy's empty row is no second one
 
 @pytest.mark.repeated
 @pytest.mark.parametrize("ids", [None, pl.Int64])
-def test_a_user_with_two_rows_is_refused(engine: Engine, ids: Any) -> None:  # noqa: ANN401
+def test_a_user_with_two_rows_is_refused(engine: Engine, ids: Any) -> None:
     names = {"ada": 1, "bob": 2, "cy": 3}
     users = USERS if ids is None else USERS.with_columns(id=pl.col("id").replace_strict(names, return_dtype=ids))
     with pytest.raises(DataError, match="2 users have more than one row by column 'id'.*--repeated first") as caught:

@@ -20,7 +20,7 @@ from hybriddp.client.rounds import turn_of
 from hybriddp.errors import HybridDPError, ParameterError
 from hybriddp.kmeans.protocol.turns import Turns
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.tables.kmeans.points import untrusted_points
+from hybriddp.tables.points import untrusted_points
 
 if TYPE_CHECKING:
     import httpx

@@ -19,7 +19,7 @@ from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.release import Ledger
 from hybriddp.tables import CsvFormat, count_reports, trusted_points
-from hybriddp.tables.kmeans.points import TrustedTable, untrusted_points
+from hybriddp.tables.points import TrustedTable, untrusted_points
 
 Columns = Annotated[
     list[str],

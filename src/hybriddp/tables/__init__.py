@@ -5,11 +5,11 @@ round. `simulate_local` and, in Spark, `simulate_devices` play the local users o
 """
 
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.kmeans.points import TrustedTable, trusted_points
-from hybriddp.tables.kmeans.reports import count_reports, report_table
-from hybriddp.tables.query import GroupedSummaries, Summaries
+from hybriddp.tables.points import TrustedTable, trusted_points
+from hybriddp.tables.rounds import count_reports, report_table
 from hybriddp.tables.simulate import simulate_devices, simulate_local
 from hybriddp.tables.summarize import summarize, summarize_both
+from hybriddp.tables.tally import GroupedSummaries, Summaries
 
 __all__ = [
     "CsvFormat",

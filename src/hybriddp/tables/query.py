@@ -1,70 +1,34 @@
-"""The one query that counts a table, in the words of narwhals, and the tally of what it found.
+"""The one query that counts a table, in the words of narwhals.
 
-Every engine runs it in one pass. Only counts come back, at most one row per group, code and item; they add up over the
-frames of a table and become summaries. What a value and a report are, the room of each kind of study says
-(`hybriddp.tables.mean`, `hybriddp.tables.frequency`); who is in which group, and which study reports belong to, is the
-same for all.
+Every engine runs it in one pass. Only counts come back, at most one row per group, code and item. They add up over the
+frames of a table (`hybriddp.tables.tally`). Each kind of study says in a file of its own what a value and a report are.
+Who is in which group, and which study reports belong to, is the same for all.
 """
 
 import itertools
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.errors import DataError
-from hybriddp.reporting.wording import counted
 from hybriddp.tables import frames
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import Converter, nw
-from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, ReportStudy, digest_matches, refuse_foreign
+from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, digest_matches
+from hybriddp.tables.tally import NO_CODE, NO_REPORT, Key, Tally
 from hybriddp.tables.text import Wanted
 from hybriddp.tables.trust import Trust
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Key = str | int
-"""What names a group: a public text or a public whole number."""
-
-NO_REPORT, NO_CODE = -2, -1
-"""What stands in the place of a code where there is no report, and where the report is no code."""
-
 DeviceCodes = Callable[["pa.Array", np.random.Generator | None], tuple[NDArray[np.int64], NDArray[np.bool_]]]
 """From a column of raw values to the codes that devices would send, and which rows send one."""
-
-T = TypeVar("T")
-L = TypeVar("L")
-TrustedT_co = TypeVar("TrustedT_co", covariant=True)
-LocalT_co = TypeVar("LocalT_co", covariant=True)
-
-
-class TableStudy(ReportStudy, Protocol[TrustedT_co, LocalT_co]):
-    """A study that a table can be counted for, and the kinds of its two summaries."""
-
-    @property
-    def whole_digest(self) -> str:
-        """The digest of the study of everybody."""
-
-    def to_json(self) -> str:
-        """The study as text."""
-
-    def part(self, by: str, key: Key, /) -> "TableStudy[TrustedT_co, LocalT_co]":
-        """The study of the users who have this key."""
-
-    def summarize_trusted(self, values: Any, /) -> TrustedT_co:  # noqa: ANN401
-        """The summary of raw values."""
-
-    def summarize_local(self, reports: Any, /) -> LocalT_co:  # noqa: ANN401
-        """The summary of reports."""
-
-    def refuse_bad_reports(self, rejected: int, count: int, /) -> None:
-        """Raise `DataError` if too many reports are invalid."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +77,10 @@ class Query(ABC):
     def raw_cells(self, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401
         """The raw values, for devices that are simulated, and which of them are there."""
 
-    @staticmethod
+    @classmethod
     @abstractmethod
-    def device_codes(text: str) -> DeviceCodes:
-        """What the devices of a study, given as its text, would send."""
+    def device_codes(cls, text: str) -> DeviceCodes:
+        """Simulate the devices of a study, given as its text."""
 
     @property
     def no_item(self) -> str | int:
@@ -243,11 +207,6 @@ class Query(ABC):
                 raise DataError(f"Column {self.group!r} must hold {kind}, as the keys are, but holds {dtype}.")
 
 
-def chosen_code(dtype: Any, column: str, least: int, most: int) -> Any:  # noqa: ANN401
-    """The code of each row between these limits; reports that are none are all `NO_CODE`: never many groups."""
-    return choose(dtype, column, least, most, lambda x, _: x, NO_REPORT, NO_CODE)
-
-
 def choose(dtype: Any, column: str, least: int, most: int, code: Any, missing_code: int, bad: int) -> Any:  # noqa: ANN401
     """One number for good reports, ``code`` of them, others for those that are missing or no codes."""
     missing = nw.col(column).is_null()
@@ -258,147 +217,59 @@ def choose(dtype: Any, column: str, least: int, most: int, code: Any, missing_co
     return nw.when(good).then(code(x, kind)).otherwise(other).cast(nw.Int64)
 
 
-# What was counted
-
-
-class Summaries(NamedTuple, Generic[T, L]):
-    """What a table says of trusted and of local users; None for those whose column was not named.
-
-    Those of shards add up, group by group, if nobody is in two of them.
-    """
-
-    trusted: T | None
-    local: L | None
-
-    def __add__(self, other: object) -> "Summaries[T, L]":  # not as tuples are
-        if not isinstance(other, Summaries):
-            raise TypeError(f"Summaries can be added to Summaries, not to {type(other).__name__}.")
-        return Summaries(_both(self.trusted, other.trusted), _both(self.local, other.local))
-
-    def __radd__(self, other: object) -> "Summaries[T, L]":
-        if other != 0:  # where sum() starts
-            raise TypeError(f"Summaries can be added to Summaries, not to {type(other).__name__}.")
-        return self
-
-
-def _both(one: Any, other: Any) -> Any:  # noqa: ANN401
-    """What two tables say of a group, or the one that says something."""
-    return one + other if one is not None and other is not None else one if other is None else other
-
-
 @dataclass(frozen=True)
-class GroupedSummaries(Mapping[Key, Summaries[T, L]]):
-    """Summaries of every group that was asked for. Holds exact totals and a row count: not private.
+class NumberQuery(Query):
+    """What to count for a column of numbers: their units, by `Grid.to_units`.
 
-    Attributes
-    ----------
-    by : str
-        The column that says which group a row belongs to.
-    parts : dict
-        The summaries of every group, in the order in which the keys were given. Those of a key belong to the study
-        ``study.part(by, key)``.
-    other : int
-        How many rows have none of the keys: they are in nobody's answer.
+    These are the same floating-point operations in every engine, so the integers are the same to the last bit.
     """
 
-    by: str
-    parts: dict[Key, Summaries[T, L]]
-    other: int
-
-    def __getitem__(self, key: Key) -> Summaries[T, L]:
-        return self.parts[key]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
-
-
-@dataclass(slots=True)
-class Tally(ABC, Generic[T, L]):
-    """The rows of one group."""
-
-    rows: int = 0
-    neither: int = 0  # rows with neither a value nor a report
-    both: int = 0  # rows with both, or that trust and have a report
-    count: int = 0  # values of users who trust
-    tied: int = 0  # codes that carry the digest of the study
-    foreign: int = 0  # reports that carry the digest of another study
-    seeded: int = 0  # reports that were drawn with a seed
-    unclear: int = 0  # rows that say neither that they trust nor that they do not
-    raw: int = 0  # values of users who do not trust, and have no report
-    codes: Counter[int] = field(default_factory=Counter)  # reports of every code, and of `NO_CODE`
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row of a query's result; the sum of an empty column is nothing in some engines and 0 in others."""
-        n = {name: int(row.get(name) or 0) for name in ("rows", *Query.sums)}
-        for name in ("rows", "count", "tied", "foreign", "seeded", "unclear", "raw"):
-            setattr(self, name, getattr(self, name) + n[name])
-        code = int(row.get("code", NO_REPORT))
-        if code == NO_REPORT:
-            self.neither += n["rows"] - n["count"] - n["raw"]
-        else:
-            self.codes[code] += n["rows"]
-            self.both += max(n["count"], n["trusting"])  # whoever trusts and has a value is in both, too
+    kind: ClassVar[Any]  # of the studies
+    units: ClassVar[str]  # the name of the column of units
 
     @property
-    def bad(self) -> int:
-        """Reports that are no codes."""
-        return self.codes[NO_CODE]
+    def numbers(self) -> list[str]:
+        """Columns of values and of reports."""
+        return [name for name in (self.value, self.report) if name is not None]
 
-    @property
-    def good(self) -> int:
-        """Reports that are codes."""
-        return self.codes.total() - self.bad
+    def value_cells(self, dtype: Any, trusts: Any, code: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Count the values of each row, their units, and whether they were clamped."""
+        lower, upper = self.study.bounds
+        x, present = self.raw_cells(dtype)
+        finite, cells = self.raw_value(present, trusts, code)
+        safe = nw.when(finite).then(x).otherwise(nw.lit(lower))  # the lower bound is 0 units, so it adds nothing
+        units = self.study.grid.to_units(safe, floor=frames.floor_to_integer)
+        clamped = frames.indicator((safe < lower) | (safe > upper))
+        return cells | {"count": frames.indicator(finite), self.units: units, "clamped": clamped}
 
-    @property
-    def all_tied(self) -> bool:
-        """Whether there are codes, and all carry the digest of the study."""
-        return 0 < self.good == self.tied
+    def raw_cells(self, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        """Return the values as floats, and which of them are finite."""
+        x = frames.as_float(dtype, str(self.value))
+        return x, frames.is_finite(x)
 
-    @abstractmethod
-    def trusted_summary(self, study: Any) -> T:  # noqa: ANN401
-        """What the tally says of trusted users."""
+    @classmethod
+    def device_codes(cls, text: str) -> DeviceCodes:
+        """Simulate devices, which send nothing for a value that is not finite."""
+        study = cls.kind.from_json(text)
 
-    @abstractmethod
-    def local_summary(self, study: Any) -> L:  # noqa: ANN401
-        """What the tally says of local users."""
+        def codes(column: "pa.Array", rng: np.random.Generator | None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+            import pyarrow as pa
 
-    def summaries(self, study: Any, *, trusted: bool, local: bool) -> Summaries[T, L]:  # noqa: ANN401
-        """The tally as summaries of a study."""
-        mine = self.trusted_summary(study) if trusted else None
-        return Summaries(trusted=mine, local=self.local_summary(study) if local else None)
+            x = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # nulls become NaN
+            finite = np.isfinite(x)
+            drawn = np.zeros(len(x), np.int64)
+            drawn[finite] = study.randomize(x[finite], random_state=rng)
+            return drawn, finite
+
+        return codes
 
 
-def check(
-    tallies: "Sequence[Tally[Any, Any]]",
-    study: TableStudy[Any, Any],
-    table: str,
-    trust_column: str | None,
-    *,
-    simulated: bool = False,
-) -> None:
-    """Raise if the columns of a table, all groups together, cannot be what they are said to be."""
-    both, raw, unclear, foreign = (
-        sum(getattr(tally, name) for tally in tallies) for name in ("both", "raw", "unclear", "foreign")
-    )
-    if trust_column is not None and unclear:
-        raise DataError(
-            f"Column {trust_column!r} says neither yes nor no in {counted(unclear, 'row')}. Say which word means that "
-            f'somebody trusts: trusted_if="{trust_column}=WORD".'
-        )
-    if both:
-        said = counted(both, "row", "has both a value and a report", "have both a value and a report")
-        if trust_column is not None:
-            said = counted(both, "row", "trusts and has a report", "trust and have a report")
-        raise DataError(f"{said}: nobody is in both groups.")
-    if raw and not simulated:
-        raise DataError(
-            f"{counted(raw, 'row', 'does not trust but has', 'do not trust but have')} a value and no report: "
-            "a raw value of theirs must not be used. Name the column of reports with --report, or try the study "
-            "out with --simulate-local."
-        )
-    refuse_foreign(foreign, table, study)
-    reports = sum(tally.codes.total() for tally in tallies)
-    study.refuse_bad_reports(sum(tally.bad for tally in tallies), reports)
+def chosen_code(dtype: Any, column: str, most: int) -> Any:  # noqa: ANN401
+    """Return the code of each row, from 0 to ``most``, `NO_REPORT` or `NO_CODE`: never many groups."""
+    return choose(dtype, column, 0, most, lambda x, _: x, NO_REPORT, NO_CODE)
+
+
+def summed_report(dtype: Any, column: str, least: int, most: int) -> tuple[Any, Any]:  # noqa: ANN401
+    """Return a report that is added up rather than grouped by: the code 0 if it is one, and its integer."""
+    code = choose(dtype, column, least, most, lambda _, kind: nw.lit(kind(0)), NO_REPORT, NO_CODE)
+    return code, choose(dtype, column, least, most, lambda x, _: x, 0, 0)

@@ -15,11 +15,11 @@ from hybriddp.errors import DataError
 from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.study.reports import Reports
 from hybriddp.tables.batches import computed
-from hybriddp.tables.counting import CountedTable, count
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import nw
-from hybriddp.tables.query import DeviceCodes, GroupedSummaries, Key, L, Query, Summaries, T, TableStudy
-from hybriddp.tables.summarize import as_summaries, public_keys, query_for, table_study
+from hybriddp.tables.query import DeviceCodes, Query
+from hybriddp.tables.summarize import CountedTable, as_summaries, count, public_keys, query_for, table_study
+from hybriddp.tables.tally import GroupedSummaries, Key, L, Summaries, T, TableStudy
 from hybriddp.tables.text import require_column
 from hybriddp.tables.trust import Trust
 

@@ -1,10 +1,10 @@
 """Any table to summaries, by one code path: pandas, Polars (eager or lazy), PyArrow, DuckDB, PySpark, files.
 
-A table is counted chunk by chunk, with one row per user, and what came out is checked before it becomes summaries.
+A table is counted chunk by chunk, or user by user, and what came out is checked before it becomes summaries.
 """
 
-from collections.abc import Sequence
-from typing import Any, overload
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -14,15 +14,18 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.mean.study import MeanStudy
 from hybriddp.shares.study import FrequencyStudy
-from hybriddp.tables.counting import REPEATED, CountedTable, Progress, count
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.distribution.query import DistributionQuery
-from hybriddp.tables.items.query import ItemQuery, ItemStudy
-from hybriddp.tables.mean.query import MeanQuery
+from hybriddp.tables.distribution import DistributionQuery
+from hybriddp.tables.frames import Chunk, TableSource, lazy_frame, open_chunks
+from hybriddp.tables.items import ItemQuery, ItemStudy
+from hybriddp.tables.mean import MeanQuery
 from hybriddp.tables.paths import expand, file_names
-from hybriddp.tables.query import GroupedSummaries, Key, L, Query, Summaries, T, TableStudy, Tally
-from hybriddp.tables.shares.query import FrequencyQuery
+from hybriddp.tables.query import Query
+from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, by_digest
+from hybriddp.tables.shares import FrequencyQuery
+from hybriddp.tables.tally import GroupedSummaries, Key, L, Summaries, T, TableStudy, Tally, check
 from hybriddp.tables.trust import Trust
+from hybriddp.tables.users import REPEATED, one_row_each
 
 QUERIES: dict[type[Any], type[Query]] = {
     MeanStudy: MeanQuery,
@@ -31,6 +34,19 @@ QUERIES: dict[type[Any], type[Query]] = {
     DistributionStudy: DistributionQuery,
 }
 """What is counted for each kind of study."""
+
+Progress = Callable[[float | None], object]
+"""Is told which share of a table has been counted, from 0 to 1; None while that is not known."""
+
+
+class Counting(TypedDict, total=False):
+    """Options of how a table is read, and its users are counted."""
+
+    user: str | None
+    repeated: str
+    engine: str | None
+    csv: CsvFormat | None
+    progress: Progress | None
 
 
 @overload
@@ -43,11 +59,7 @@ def summarize(
     group: None = None,
     keys: None = None,
     trusted_if: str | None = None,
-    user: str | None = None,
-    repeated: str = "refuse",
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Counting],
 ) -> Summaries[T, L]: ...
 
 
@@ -61,11 +73,7 @@ def summarize(
     group: str,
     keys: Sequence[str] | Sequence[int],
     trusted_if: str | None = None,
-    user: str | None = None,
-    repeated: str = "refuse",
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Counting],
 ) -> GroupedSummaries[T, L]: ...
 
 
@@ -77,11 +85,7 @@ def summarize(
     value: str | None = None,
     report: str | None = None,
     trusted_if: str | None = None,
-    user: str | None = None,
-    repeated: str = "refuse",
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Counting],
 ) -> Summaries[Any, Any]: ...
 
 
@@ -182,11 +186,7 @@ def summarize_both(
     report: str,
     group: str | None = None,
     keys: Sequence[str] | Sequence[int] | None = None,
-    user: str | None = None,
-    repeated: str = "refuse",
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Counting],
 ) -> Summaries[T, L] | GroupedSummaries[T, L]: ...
 
 
@@ -198,11 +198,7 @@ def summarize_both(
     *,
     value: str,
     report: str,
-    user: str | None = None,
-    repeated: str = "refuse",
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Counting],
 ) -> Summaries[Any, Any]: ...
 
 
@@ -264,6 +260,92 @@ def summarize_both(
     tables = [opened(trusted, value, None), opened(local, None, report)]
     tallies = count(tables, public, progress, repeated=repeated)
     return as_summaries(study, group, tallies, trusted=True, local=True)
+
+
+# Counting
+
+
+class _Part(NamedTuple):
+    """Rows that are counted at once, their size beside the others, and what metadata say about their reports."""
+
+    frame: Any
+    size: int
+    origin: Origin
+
+
+class CountedTable:
+    """A table, and what to count in it."""
+
+    def __init__(
+        self,
+        table: Any,  # noqa: ANN401
+        query: Query,
+        engine: str | None,
+        csv: CsvFormat | None,
+        *,
+        in_chunks: bool,
+    ) -> None:
+        self.query = query
+        self.source = source = TableSource.of(table, engine, query.wanted(csv))
+        with source.reading():
+            opened = [(Chunk(table, 1), Origin())]
+            if source.names is not None:
+                tied = query.report is not None
+                groups = by_digest(source.files, query.study, query.digests) if tied else [(source.files, Origin())]
+                opened = [
+                    (chunk, origin)
+                    for files, origin in groups
+                    for chunk in open_chunks(files, source.engine, source.wanted, small=in_chunks)
+                ]
+            answers = [query.trust.column] if query.trust else []
+            texts = [DIGEST_COLUMN] if query.report is not None else []
+            how: dict[str, Any] = {"answers": answers, "texts": texts, "converters": query.converters}
+            self.parts = [
+                _Part(lazy_frame(chunk.table, query.numbers, **how), chunk.size, origin) for chunk, origin in opened
+            ]
+        self.source.require([part.frame for part in self.parts])
+
+
+def count(
+    tables: Sequence[CountedTable],
+    keys: Sequence[Key],
+    progress: Progress | None = None,
+    *,
+    repeated: str = "refuse",
+    simulated: bool = False,
+) -> dict[Key | None, Tally[Any, Any]]:
+    """Count tables into the tallies of all keys, and of None for rows that have none of them."""
+    tallies: dict[Key | None, Tally[Any, Any]] = {key: tables[0].query.tally() for key in (*keys, None)}
+    parts = [(table, part) for table in tables for part in table.parts]
+    whole, done = sum(part.size for _, part in parts) or 1, 0
+    tell = progress or (lambda _: None)
+    tell(0.0 if len(parts) > 1 else None)
+    first = tables[0].query
+    if any(table.query.user is not None for table in tables):
+        _count_users(tables, tallies, repeated)
+        tell(1.0)
+    else:
+        for table, part in parts:
+            with table.source.reading():
+                table.query.count(table.query.cells(part.frame, part.origin), tallies)
+            done += part.size
+            tell(done / whole)
+    titles = [table.source.title for table in tables if table.query.report is not None]
+    title = " or ".join(titles) or tables[0].source.title
+    column = first.trust.column if first.trust else None
+    check(list(tallies.values()), first.study, title, column, simulated=simulated)
+    return tallies
+
+
+def _count_users(tables: Sequence[CountedTable], tallies: dict[Key | None, Tally[Any, Any]], repeated: str) -> None:
+    """Count all parts together, since a user may be in several of them."""
+    cells: list[Any] = []
+    for table in tables:
+        with table.source.reading():
+            cells += [table.query.cells(part.frame, part.origin) for part in table.parts]
+    query = tables[0].query
+    with tables[0].source.reading():
+        query.count(one_row_each(cells, str(query.user), repeated, query.no_item), tallies)
 
 
 def as_summaries(

@@ -12,7 +12,7 @@ from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy
 
 
-def _study(d: int, **change: Any) -> KMeansStudy:  # noqa: ANN401
+def _study(d: int, **change: Any) -> KMeansStudy:
     return KMeansStudy("x", **{"n_clusters": 3, "bounds": [(0, 1)] * d, "epsilon": 1, **change})
 
 

@@ -30,7 +30,7 @@ def _problem(n_trusted: int, n_local: int, d: int = D, epsilon: str = "4") -> Pr
     return Problem(4, np.ones(d), epsilon, n_trusted, n_local)
 
 
-def _answered(algorithm: Any, points: FloatArray, trusted: FloatArray) -> Any:  # noqa: ANN401
+def _answered(algorithm: Any, points: FloatArray, trusted: FloatArray) -> Any:
     """What a step returns if all local users answer and the trusted group's numbers have no noise."""
     step: Step = next(algorithm)
     answers = tuple(

@@ -24,7 +24,7 @@ def _points(n: int, d: int = 2, seed: int = 0) -> FloatArray:
     return np.clip(rng.choice(centers, n) + 0.4 * rng.standard_normal((n, d)), 0, 10)
 
 
-def _study(d: int = 2, **change: Any) -> KMeansStudy:  # noqa: ANN401
+def _study(d: int = 2, **change: Any) -> KMeansStudy:
     return KMeansStudy("visits", **{"n_clusters": 3, "bounds": [(0, 10)] * d, "epsilon": 2, **change})
 
 

@@ -60,7 +60,7 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
         computed.append(statistic)
         return exact(group, statistic)
 
-    def record(statistic: Statistic, cost: Cost, **options: Any) -> Released:  # noqa: ANN401
+    def record(statistic: Statistic, cost: Cost, **options: Any) -> Released:
         noised.append((statistic.sensitivity, cost.privacy.epsilon))
         return release(statistic, cost, **options)
 

@@ -61,13 +61,13 @@ def test_text_and_round_are_inverses() -> None:
         np.testing.assert_array_equal(mine.codes, other.codes)
 
 
-def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:  # noqa: ANN401
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a nested value."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(inner for key, item in items for inner in _paths(item, (*path, key)))]
 
 
-def _changed(path: tuple[Any, ...], value: Any) -> str:  # noqa: ANN401
+def _changed(path: tuple[Any, ...], value: Any) -> str:
     """The message with another value in one place; without it, if the value is Ellipsis."""
     copy = json.loads(ROUND.to_json())
     where = copy
@@ -154,7 +154,7 @@ def test_these_messages_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{}", "5", "{", "[" * 100_000, None, 5, b"\xff"])
-def test_what_is_no_message_is_refused(text: Any) -> None:  # noqa: ANN401
+def test_what_is_no_message_is_refused(text: Any) -> None:
     with pytest.raises(ProtocolError, match="The round is refused"):
         Round.from_json(text, study=STUDY)
 

@@ -96,7 +96,7 @@ def test_a_simulation_that_is_resumed_ends_as_one_that_is_not(monkeypatch: pytes
     """Every step has noise of its own: the same after a nap, and another than the steps before."""
     states: list[int] = []
 
-    def recorded(*values: Any, random_state: np.random.Generator, **how: Any) -> Released:  # noqa: ANN401
+    def recorded(*values: Any, random_state: np.random.Generator, **how: Any) -> Released:
         states.append(random_state.bit_generator.state["state"]["state"])
         return release(*values, random_state=random_state, **how)
 
@@ -169,7 +169,7 @@ def test_a_ledger_is_opened_before_it_is_given() -> None:
 
 
 @pytest.mark.parametrize("trusted", [[[1, 2], [3]], np.ma.masked_array([[1.0, 2.0]] * 9, [[True, False]] * 9), "x"])
-def test_trusted_points_that_are_no_table_are_refused(trusted: Any) -> None:  # noqa: ANN401
+def test_trusted_points_that_are_no_table_are_refused(trusted: Any) -> None:
     with pytest.raises(DataError, match="^trusted points must"):
         HybridKMeansServer(STUDY, n_local=10, trusted=trusted)
 

@@ -261,7 +261,7 @@ def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkey
     """What was released stays in the text of the server, from which it can be taken up."""
     drawn: list[Released] = []
 
-    def record(*args: Any, **options: Any) -> Released:  # noqa: ANN401
+    def record(*args: Any, **options: Any) -> Released:
         drawn.append(release(*args, **options))
         return drawn[-1]
 

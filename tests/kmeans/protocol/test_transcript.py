@@ -132,7 +132,7 @@ def test_a_state_of_a_study_that_could_not_begin_is_refused(change: dict[str, An
         HybridKMeansServer.from_json(as_text(fields), random_state=1)
 
 
-def _hostile(value: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
+def _hostile(value: Any, rng: np.random.Generator) -> Any:
     """The same with other integers here and there, as large as they may be and larger."""
     if isinstance(value, dict):
         return {name: _hostile(inner, rng) for name, inner in value.items()}

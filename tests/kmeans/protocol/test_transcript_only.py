@@ -44,7 +44,7 @@ class Tape:
         self.vectors: list[Released] = []
         self.asked: list[tuple[int, int, str]] = []
 
-    def record(self, statistic: Statistic, cost: Cost, **options: Any) -> Released:  # noqa: ANN401
+    def record(self, statistic: Statistic, cost: Cost, **options: Any) -> Released:
         self.asked.append((len(statistic.values), statistic.sensitivity, cost.privacy.epsilon))
         self.vectors.append(release(statistic, cost, **options))
         return self.vectors[-1]

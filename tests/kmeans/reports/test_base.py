@@ -142,7 +142,7 @@ def test_directions_that_make_no_whole_hand_are_refused() -> None:
 
 
 @pytest.mark.parametrize("fields", [None, [], "grid", 5])
-def test_what_is_not_even_an_object_is_refused(fields: Any) -> None:  # noqa: ANN401
+def test_what_is_not_even_an_object_is_refused(fields: Any) -> None:
     with pytest.raises(ProtocolError, match="The question is refused"):
         question_of(2, fields)
 

@@ -35,7 +35,7 @@ class Asked:
 
     seen: list[dict[str, Any]] = []  # noqa: RUF012
 
-    def __init__(self, **parameters: Any) -> None:  # noqa: ANN401
+    def __init__(self, **parameters: Any) -> None:
         self.parameters = parameters
 
     def fit(self, trusted: FloatArray, local: FloatArray) -> SimpleNamespace:

@@ -35,10 +35,10 @@ def _points(rng: np.random.Generator, per_cluster: int = 40_000) -> FloatArray:
     return np.repeat(CENTERS, per_cluster, axis=0) + rng.normal(0.0, 0.028, (4 * per_cluster, 2))
 
 
-def _quiet(reading: dict[str, Any]) -> Any:  # noqa: ANN401
+def _quiet(reading: dict[str, Any]) -> Any:
     """The hybrid in a reading that it warns of."""
 
-    def run(trusted: FloatArray, local: FloatArray, **parameters: Any) -> PaperClustering:  # noqa: ANN401
+    def run(trusted: FloatArray, local: FloatArray, **parameters: Any) -> PaperClustering:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             return hybrid(trusted, local, **parameters, **reading)

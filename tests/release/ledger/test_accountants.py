@@ -187,7 +187,7 @@ def test_an_unknown_accountant_is_named(name: object) -> None:
 def test_a_missing_library_is_named_before_anything_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     real: Callable[..., Any] = builtins.__import__
 
-    def without(name: str, *rest: Any) -> Any:  # noqa: ANN401
+    def without(name: str, *rest: Any) -> Any:
         if name.startswith("dp_accounting"):
             raise ImportError(name)
         return real(name, *rest)

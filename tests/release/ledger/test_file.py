@@ -30,7 +30,7 @@ from hybriddp.release.ledger import text as ledger_text
 BUDGET = Privacy(epsilon=1)
 
 
-def event(epsilon: object = "0.1", **more: Any) -> Event:  # noqa: ANN401
+def event(epsilon: object = "0.1", **more: Any) -> Event:
     fields = {"who": "trusted", "study": "d", "privacy": Privacy(epsilon=epsilon), **more}
     return Event.now("a release", **fields)
 
@@ -52,7 +52,7 @@ def written(path: Path) -> Path:
 # Several processes
 
 
-def _create_and_spend_until_refused(path: Path, start: Any, counts: Any) -> None:  # noqa: ANN401
+def _create_and_spend_until_refused(path: Path, start: Any, counts: Any) -> None:
     with suppress(DataError):  # of three, one creates it
         Ledger.create(path, BUDGET)
     ledger, times = Ledger.open(path), 0
@@ -237,7 +237,7 @@ def test_what_cannot_be_opened_or_created_is_named(written: Path, monkeypatch: p
     ledger = Ledger.open(written)
     real = Path.open
 
-    def refused(self: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:  # noqa: ANN401
+    def refused(self: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
         if mode == "r+b":
             raise PermissionError(errno.EACCES, "Permission denied")
         return real(self, mode, *rest, **more)

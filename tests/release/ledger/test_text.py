@@ -16,7 +16,7 @@ BUDGET = Privacy(epsilon=1)
 FIRST = {"ledger": 2, "budget": {"epsilon": "1"}, "accountant": "basic", "nonce": "0" * 32}
 
 
-def event(epsilon: object = "0.1", **more: Any) -> Event:  # noqa: ANN401
+def event(epsilon: object = "0.1", **more: Any) -> Event:
     fields = {"who": "trusted", "study": "d", "privacy": Privacy(epsilon=epsilon), **more}
     return Event.now("a release", **fields)
 

@@ -25,7 +25,7 @@ def visits(**changes: object) -> dict[str, Any]:
     return document(**told | {"rounds": [], "round": None, "round_hours": None, "release_at_end": False} | changes)
 
 
-def page(study: dict[str, Any], **more: Any) -> Read:  # noqa: ANN401
+def page(study: dict[str, Any], **more: Any) -> Read:
     return Read(study_page(study, form_token="t", **more))  # noqa: S106
 
 

@@ -30,7 +30,7 @@ ITEM: dict[str, Any] = {"participant": "a", "code": 7, "nonce": NONCE}
 SECRET = "p4tient"  # noqa: S105
 
 
-def told(body: object, wanted: type, read: Any = read_body) -> str:  # noqa: ANN401
+def told(body: object, wanted: type, read: Any = read_body) -> str:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     with pytest.raises(Refusal) as refusal:
         read(content, wanted) if read is read_body else read(content)

@@ -24,7 +24,7 @@ BUDGET = Privacy(epsilon=1)
 Place = Callable[[], LedgerStore]
 
 
-def release(epsilon: object = "0.1", who: str = "trusted", **more: Any) -> Event:  # noqa: ANN401
+def release(epsilon: object = "0.1", who: str = "trusted", **more: Any) -> Event:
     return Event.now("a release", **{"who": who, "study": "d", "privacy": Privacy(epsilon=epsilon), **more})
 
 

@@ -8,7 +8,6 @@ one. The engine groups by bin, so at most 256 counts come back per group.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,8 +21,9 @@ from hybriddp.grid import UNITS
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
 from hybriddp.tables.frames import nw
-from hybriddp.tables.query import DeviceCodes, Key, Query, Tally, chosen_code
+from hybriddp.tables.query import NumberQuery, Query, chosen_code
 from hybriddp.tables.report_files import Origin
+from hybriddp.tables.tally import Key, Tally
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,27 +32,19 @@ _IN_PROCESS = ("polars", "pandas", "pyarrow", "duckdb")  # engines whose values 
 
 
 @dataclass(frozen=True)
-class DistributionQuery(Query):
+class DistributionQuery(NumberQuery):
     """What to count for the distribution of a column."""
 
     study: DistributionStudy
 
+    kind = DistributionStudy
+    units = "item"
     sums: ClassVar[tuple[str, ...]] = (*Query.sums, "clamped")
-
-    @property
-    def numbers(self) -> list[str]:
-        """Values and reports."""
-        return [name for name in (self.value, self.report) if name is not None]
 
     @property
     def no_item(self) -> str | int:
         """A row without a value is in bin 0, where it counts for nothing."""
         return 0
-
-    @cached_property
-    def _part_digests(self) -> dict[Key, str]:
-        by = self.group
-        return {} if by is None else {key: self.study.part(by, key).digest for key in self.keys}
 
     def cells(self, frame: Any, origin: Origin | None = None) -> Any:  # noqa: ANN401
         """The columns that are counted; the units of a value have become its bin, ``item``."""
@@ -84,47 +76,16 @@ class DistributionQuery(Query):
         rows = [{"item": i, "rows": int(n), "count": int(n)} for i, n in enumerate(bins) if n]
         return [*rows, {"item": 0, "rows": int(rejected), "clamped": int(clamped)}]
 
-    def value_cells(self, dtype: Any, trusts: Any, code: Any) -> dict[str, Any]:  # noqa: ANN401
-        """How many values each row has, their units, and whether they were clamped."""
-        lower, upper = self.study.bounds
-        x = frames.as_float(dtype, str(self.value))
-        finite, cells = self.raw_value(frames.is_finite(x), trusts, code)
-        safe = nw.when(finite).then(x).otherwise(nw.lit(lower))
-        units = self.study.grid.to_units(safe, floor=frames.floor_to_integer)
-        clamped = frames.indicator((safe < lower) | (safe > upper))
-        return cells | {"count": frames.indicator(finite), "item": units, "clamped": clamped}
-
     def report_cells(self, dtype: Any) -> dict[str, Any]:  # noqa: ANN401
-        """The report of each row: a pattern and a code as one integer."""
-        return {"code": chosen_code(dtype, str(self.report), 0, self.study.channel.n_codes - 1)}
-
-    def raw_cells(self, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        """The values as floats, and which of them are finite."""
-        x = frames.as_float(dtype, str(self.value))
-        return x, frames.is_finite(x)
-
-    @staticmethod
-    def device_codes(text: str) -> DeviceCodes:
-        """What devices send for a column of values: nothing for those that are not finite."""
-        study = DistributionStudy.from_json(text)
-
-        def codes(column: "pa.Array", rng: np.random.Generator | None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-            import pyarrow as pa
-
-            x = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # nulls become NaN
-            finite = np.isfinite(x)
-            drawn = np.zeros(len(x), np.int64)
-            drawn[finite] = study.randomize(x[finite], random_state=rng)
-            return drawn, finite
-
-        return codes
+        """Return the report of each row: a pattern and a code as one integer."""
+        return {"code": chosen_code(dtype, str(self.report), self.study.channel.n_codes - 1)}
 
     def tally(self) -> "DistributionTally":
         """An empty tally."""
         return DistributionTally()
 
 
-@dataclass(slots=True)
+@dataclass
 class DistributionTally(Tally[BinCounts, PatternCounts]):
     """The rows of one group, for a distribution."""
 
@@ -133,7 +94,7 @@ class DistributionTally(Tally[BinCounts, PatternCounts]):
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row of a query's result."""
-        Tally.add(self, row)  # slots make a new class, which super() without arguments does not know
+        super().add(row)
         self.clamped += int(row.get("clamped") or 0)
         if row.get("count"):
             self.bins[int(row["item"])] += int(row["count"])

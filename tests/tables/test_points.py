@@ -21,7 +21,7 @@ from hybriddp.kmeans.statistics import (
 )
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches
-from hybriddp.tables.kmeans.points import TrustedTable, trusted_points
+from hybriddp.tables.points import TrustedTable, trusted_points
 from hybriddp.tables.report_files import write_table
 
 Engine = Callable[[pl.DataFrame], Any]
@@ -73,7 +73,7 @@ OTHERS: list[PointStatistic] = [
 # The same integers everywhere
 
 
-def _both(table: Any) -> tuple[TrustedTable, PointArray]:  # noqa: ANN401
+def _both(table: Any) -> tuple[TrustedTable, PointArray]:
     return trusted_points(table, STUDY, columns=COLUMNS), PointArray(BOX, POINTS, "points")
 
 
@@ -94,7 +94,7 @@ def check_bits(engine: Engine) -> None:
 
 @pytest.mark.repeated
 @pytest.mark.parametrize("scale", ["none", [1, 3, 0.7]], ids=["none", "weights"])
-def test_every_scale_gives_the_bits_of_numpy(engine: Engine, scale: Any) -> None:  # noqa: ANN401
+def test_every_scale_gives_the_bits_of_numpy(engine: Engine, scale: Any) -> None:
     study = KMeansStudy("x", n_clusters=2, bounds=list(BOX.bounds), epsilon=1, scale=scale)
     grid = Histogram(GridQuestion(None, np.zeros(3), study.box.widths / 28, (29, 29, 29)))
     group = trusted_points(engine(FRAME), study, columns=COLUMNS)
@@ -133,7 +133,7 @@ def test_the_longest_grid(engine: Engine) -> None:
         pl.UInt16,
     ],
 )
-def test_every_numeric_type_is_a_coordinate(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
+def test_every_numeric_type_is_a_coordinate(engine: Engine, dtype: Any) -> None:
     frame = pl.DataFrame({name: pl.Series([1, 2, 100], dtype=dtype) for name in COLUMNS})
     group = trusted_points(engine(frame), STUDY, columns=COLUMNS)
     memory = PointArray(BOX, np.array([[1, 2, 100]] * 3).T, "points")

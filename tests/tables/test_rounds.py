@@ -20,8 +20,8 @@ from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.reports.second_moment import LengthQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches
-from hybriddp.tables.kmeans.reports import count_reports, report_table
 from hybriddp.tables.report_files import write_table
+from hybriddp.tables.rounds import count_reports, report_table
 
 Engine = Callable[[pl.DataFrame], Any]
 
@@ -33,12 +33,12 @@ LENGTH = LengthQuestion(CENTERS[0], 0.5)  # 2 symbols
 DIRECTION = DirectionQuestion(Labels(CENTERS), RADII, Directions.of(2), 2)  # 4 codes, 8 variants
 
 
-def _round(*questions: Any) -> Round:  # noqa: ANN401
+def _round(*questions: Any) -> Round:
     share = Fraction(1, len(questions))
     return Round(STUDY, 1, "a test", tuple(Ask(q, _channel(q), share) for q in questions))
 
 
-def _channel(question: Any) -> SymbolChannel:  # noqa: ANN401
+def _channel(question: Any) -> SymbolChannel:
     if question.n_chosen is None:
         return symbol_channel("1", question.n_symbols)
     return ChoiceResponse(epsilon="1", n_codes=question.n_symbols, n_chosen=question.n_chosen)
@@ -96,7 +96,7 @@ def test_rows_that_are_no_answers_are_counted_and_never_raise(engine: Engine) ->
 
 @pytest.mark.repeated
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.UInt8, pl.Float64])
-def test_whole_numbers_are_codes_of_randomized_response(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
+def test_whole_numbers_are_codes_of_randomized_response(engine: Engine, dtype: Any) -> None:
     bits = _round(LENGTH)
     reports = bits.answer(POINTS, random_state=1)
     table = report_table(reports).with_columns(pl.col("code").str.slice(1).cast(dtype))

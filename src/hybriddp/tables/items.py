@@ -6,8 +6,7 @@ as other, as in `HeavyHitterStudy.summarize_trusted`. Reports on a list, or on a
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +20,9 @@ from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.shares.categories import OTHER
 from hybriddp.tables import frames
 from hybriddp.tables.frames import Converter, nw
-from hybriddp.tables.query import DeviceCodes, Key, Query, Tally, chosen_code
-from hybriddp.tables.shares.query import text_items
+from hybriddp.tables.query import DeviceCodes, Query, chosen_code
+from hybriddp.tables.shares import text_items
+from hybriddp.tables.tally import CountedItems, Key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,7 +109,7 @@ class ItemQuery(Query):
 
     def report_cells(self, dtype: Any) -> dict[str, Any]:  # noqa: ANN401
         """The code of each row."""
-        return {"code": chosen_code(dtype, str(self.report), 0, self.study.question.n_codes - 1)}
+        return {"code": chosen_code(dtype, str(self.report), self.study.question.n_codes - 1)}
 
     def tally(self) -> "ItemTally":
         """An empty tally."""
@@ -120,8 +120,8 @@ class ItemQuery(Query):
         x, present, _ = text_items(dtype, str(self.value), "as items are")
         return x, present
 
-    @staticmethod
-    def device_codes(text: str) -> DeviceCodes:
+    @classmethod
+    def device_codes(cls, text: str) -> DeviceCodes:
         """What devices send for a column of items."""
         question = DiscoveryQuestion.from_json(text)
 
@@ -140,20 +140,9 @@ def _plain(objects: list[Any]) -> tuple[list[Any], Any]:
     return texts, nw.String
 
 
-@dataclass(slots=True)
-class ItemTally(Tally[ItemCounts, DiscoveryCounts]):
-    """The rows of all users, for heavy hitters."""
-
-    column: str | None = None  # of items
-    items: Counter[str] = field(default_factory=Counter, repr=False)  # exact counts: not for logs
-    unfit: int = 0  # items that are no texts
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row of a query's result."""
-        Tally.add(self, row)  # slots make a new class, which super() without arguments does not know
-        self.unfit += int(row.get("unfit") or 0)
-        if row.get("count"):
-            self.items[row["item"]] += int(row["count"])
+@dataclass
+class ItemTally(CountedItems[ItemCounts, DiscoveryCounts]):
+    """Counts of the rows of all users, for heavy hitters."""
 
     def trusted_summary(self, study: ItemStudy) -> ItemCounts:
         """How many users have each item."""

@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.errors import DataError
-from hybriddp.shares.categories import LARGEST_INTEGER, OUTSIDE, Categories, Item
+from hybriddp.shares.categories import LARGEST_INTEGER, OUTSIDE, Categories
 from hybriddp.shares.oracles import UnaryOracle
 from hybriddp.shares.study import FrequencyStudy
 from hybriddp.shares.summary import LocalCounts, TrustedCounts
 from hybriddp.tables import frames
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import Converter, nw
-from hybriddp.tables.query import NO_CODE, NO_REPORT, DeviceCodes, Query, Tally, choose, chosen_code
+from hybriddp.tables.query import DeviceCodes, Query, chosen_code, summed_report
+from hybriddp.tables.tally import CountedItems
 from hybriddp.tables.text import Wanted
 
 if TYPE_CHECKING:
@@ -116,10 +117,10 @@ class FrequencyQuery(Query):
         """The code of each row; the codes of unary encoding, which may be as many as users, are added up bit by bit."""
         column, most = str(self.report), self.study.oracle.n_codes - 1
         if not self._bits:
-            return {"code": chosen_code(dtype, column, 0, most)}
-        whole = choose(dtype, column, 0, most, lambda x, _: x, 0, 0)
+            return {"code": chosen_code(dtype, column, most)}
+        code, whole = summed_report(dtype, column, 0, most)
         bits = {name: whole // (1 << i) - whole // (2 << i) * 2 for i, name in enumerate(self._bits)}
-        return {"code": choose(dtype, column, 0, most, lambda _, kind: nw.lit(kind(0)), NO_REPORT, NO_CODE), **bits}
+        return {"code": code, **bits}
 
     def _check_columns(self, schema: Any) -> None:  # noqa: ANN401
         held = schema[self.value] if self.value in schema.names() else None
@@ -141,8 +142,8 @@ class FrequencyQuery(Query):
         x, present, _ = self._items(dtype)
         return x, present
 
-    @staticmethod
-    def device_codes(text: str) -> DeviceCodes:
+    @classmethod
+    def device_codes(cls, text: str) -> DeviceCodes:
         """What devices send for a column of items: nothing for those that are none of the categories."""
         study = FrequencyStudy.from_json(text)
 
@@ -171,21 +172,15 @@ def text_items(dtype: Any, name: str, why: str) -> tuple[Any, Any, Any]:  # noqa
     raise DataError(f"Column {name!r} must hold texts, {why}, but holds {dtype}.")
 
 
-@dataclass(slots=True)
-class FrequencyTally(Tally[TrustedCounts, LocalCounts]):
-    """The rows of one group, for shares."""
+@dataclass
+class FrequencyTally(CountedItems[TrustedCounts, LocalCounts]):
+    """Counts of the rows of one group, for shares."""
 
-    column: str | None = None  # of items
-    items: Counter[Item] = field(default_factory=Counter, repr=False)  # exact counts: not for logs
-    unfit: int = 0  # items of another type than the categories are
     bits: Counter[int] = field(default_factory=Counter)  # reports with each bit
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row of a query's result."""
-        Tally.add(self, row)  # slots make a new class, which super() without arguments does not know
-        self.unfit += int(row.get("unfit") or 0)
-        if row.get("count"):
-            self.items[row["item"]] += int(row["count"])
+        super().add(row)
         for name, number in row.items():
             if name.startswith("bit"):
                 self.bits[int(name[3:])] += int(number or 0)

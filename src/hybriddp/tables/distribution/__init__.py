@@ -1,1 +1,0 @@
-"""Distributions of a column: bins and reports, counted by the engine."""

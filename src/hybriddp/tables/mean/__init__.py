@@ -1,1 +1,0 @@
-"""Tables for a mean: from rows to the summaries of a study."""

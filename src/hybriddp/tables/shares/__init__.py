@@ -1,1 +1,0 @@
-"""What is counted for shares of known categories, by the engine that has the items: items, and codes."""
