@@ -19,7 +19,7 @@ from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, PointStatistic, SecondMoments
 from hybriddp.privacy import SHIFT, Privacy, odds
-from hybriddp.release import Released
+from hybriddp.release import ReleasedNumbers
 from hybriddp.release.mechanisms import laplace_scale
 from hybriddp.release.release import release
 from tests.kmeans.exact import Setting, likelihood, symbol_law
@@ -81,11 +81,11 @@ class Wiretap:
     """Everything that is computed and published of the trusted group, in order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.published: list[Released] = []
+        self.published: list[ReleasedNumbers] = []
         self.statistics: list[PointStatistic] = []
         exact = PointArray.exact
 
-        def record(*given: Any, **options: Any) -> Released:
+        def record(*given: Any, **options: Any) -> ReleasedNumbers:
             self.published.append(release(*given, **options))
             return self.published[-1]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hybriddp._check import IntArray
 from hybriddp.grid import UNITS
 from hybriddp.privacy import Privacy
-from hybriddp.release import Cost, Event, Ledger, Part, Released, Statistic
+from hybriddp.release import Event, Ledger, Part, ReleaseCost, ReleasedNumbers, Statistic
 from hybriddp.release.mechanism_record import MechanismRecord
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.release.release import Seed, release
@@ -16,9 +16,9 @@ from hybriddp.release.release import Seed, release
 TOTAL = "total of the trusted group"
 
 
-def cost(privacy: Privacy, study: str = "d", part: Part | None = None, name: str | None = None) -> Cost:
-    """Cost of one release that is all that its study promises."""
-    return Cost(study, name, privacy, privacy, part)
+def cost(privacy: Privacy, study: str = "d", part: Part | None = None, name: str | None = None) -> ReleaseCost:
+    """ReleaseCost of one release that is all that its study promises."""
+    return ReleaseCost(study, name, privacy, privacy, part)
 
 
 def noisy(
@@ -28,7 +28,7 @@ def noisy(
     privacy: Privacy,
     random_state: Seed = None,
     ledger: Ledger | None = None,
-) -> Released:
+) -> ReleasedNumbers:
     """Release numbers of ten users."""
     statistic = Statistic("numbers", np.asarray(values, np.int64), sensitivity, 10)
     return release(statistic, cost(privacy), ledger=ledger, random_state=random_state)
@@ -36,7 +36,7 @@ def noisy(
 
 def noisy_total(
     total: int, privacy: Privacy, *, study: str = "d", ledger: Ledger | None = None, random_state: Seed = None
-) -> Released:
+) -> ReleasedNumbers:
     """Release the total of ten users."""
     statistic = Statistic(TOTAL, np.array([total]), UNITS, 10)
     return release(statistic, cost(privacy, study), ledger=ledger, random_state=random_state)

@@ -13,7 +13,7 @@ import pytest
 import hybriddp
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Cost, Ledger, Statistic
+from hybriddp.release import Ledger, ReleaseCost, Statistic
 from hybriddp.release import release as door
 from hybriddp.release.charging import Charged
 from hybriddp.release.release import release, release_all, simulate_printed_noise
@@ -184,7 +184,10 @@ def test_check_charge_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("mechanism_for", "_charge", "_add_noise"):
         watch(name)
     ledger = Ledger(Privacy(epsilon=1))
-    for bad in (cost(Privacy(epsilon=1, delta=1e-6)), Cost("d", None, Privacy(epsilon=1), Privacy(epsilon="0.5"))):
+    for bad in (
+        cost(Privacy(epsilon=1, delta=1e-6)),
+        ReleaseCost("d", None, Privacy(epsilon=1), Privacy(epsilon="0.5")),
+    ):
         with pytest.raises((ParameterError, BudgetError)):
             release(TRUSTED, bad, ledger=ledger)
     assert "_charge" not in steps
@@ -198,8 +201,8 @@ def test_a_batch_is_charged_as_a_whole_or_not_at_all() -> None:
     """As the questions of a survey will be: several releases at different ε of one promise, in one transaction."""
     half, whole = Privacy(epsilon="0.5"), Privacy(epsilon=1)
     parts = [
-        (TRUSTED, Cost("d", None, half, whole)),
-        (Statistic("a total", np.array([7]), 5, 10), Cost("d", None, half, whole)),
+        (TRUSTED, ReleaseCost("d", None, half, whole)),
+        (Statistic("a total", np.array([7]), 5, 10), ReleaseCost("d", None, half, whole)),
     ]
     for count in ("everybody", "trusted"):
         ledger = Ledger(whole, count=count)
@@ -216,9 +219,11 @@ def test_a_batch_is_charged_as_a_whole_or_not_at_all() -> None:
 
 def test_a_study_that_has_spent_its_promise_releases_nothing_more_even_without_a_ledger() -> None:
     one = Privacy(epsilon=1)
-    assert release(TRUSTED, Cost("d", None, Privacy(epsilon="0.5"), one, spent=Fraction(1, 2))).values.shape == (2,)
+    assert release(TRUSTED, ReleaseCost("d", None, Privacy(epsilon="0.5"), one, spent=Fraction(1, 2))).values.shape == (
+        2,
+    )
     with pytest.raises(BudgetError, match="numbers would cost the trusted users ε = 1, but of the ε = 1 .* spent 0.1"):
-        release(TRUSTED, Cost("d", None, one, one, spent=Fraction(1, 10)))
+        release(TRUSTED, ReleaseCost("d", None, one, one, spent=Fraction(1, 10)))
 
 
 def test_a_simulation_costs_nothing_and_says_so() -> None:

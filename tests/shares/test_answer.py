@@ -10,7 +10,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release import release as door
 from hybriddp.release.mechanisms import laplace_variance
-from hybriddp.release.release import Released, release
+from hybriddp.release.release import ReleasedNumbers, release
 from hybriddp.shares import FrequencyStudy, LocalCounts, TrustedCounts
 from hybriddp.shares.answer import sensitivity
 from hybriddp.shares.law import GroupShares
@@ -41,7 +41,7 @@ def test_no_replaced_item_changes_the_release_by_more_than_the_sensitivity(study
     assert max(changes) == first.sensitivity == sensitivity(len(names))
 
 
-def _released(study: FrequencyStudy, items: list[object], random_state: int | None = None) -> Released:
+def _released(study: FrequencyStudy, items: list[object], random_state: int | None = None) -> ReleasedNumbers:
     return release(study.statistic(study.summarize_trusted(items)), study.cost, random_state=random_state)
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.masked import N_BINS
 from hybriddp.grid import read_only
-from hybriddp.release.release import Released
+from hybriddp.release.release import ReleasedNumbers
 
 N_COARSE = 16
 SENSITIVITY = 4
@@ -48,7 +48,7 @@ class PrivateHistogram:
     """Whether the noise can be repeated: then this is a simulation, and hides nothing."""
 
     @classmethod
-    def of(cls, released: Released) -> "PrivateHistogram":
+    def of(cls, released: ReleasedNumbers) -> "PrivateHistogram":
         """Take both histograms as they were released."""
         return cls(released.count, released.values, released.variance, released.counted, released.seeded)
 

@@ -14,7 +14,7 @@ from hybriddp import _check
 from hybriddp.errors import NumericalError, ProtocolError
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.release.release import Cost, release_open
+from hybriddp.release.release import ReleaseCost, release_open
 from hybriddp.release.statistic import OpenStatistic
 from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares.categories import is_shown
@@ -109,7 +109,7 @@ def release_items(
     counts: Mapping[str, int],
     n_users: int,
     rule: ThresholdRule,
-    cost: Cost,
+    cost: ReleaseCost,
     *,
     candidates: Sequence[str] = (),
     ledger: Ledger | None = None,

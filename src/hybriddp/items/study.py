@@ -21,7 +21,7 @@ from hybriddp.items.open_release import PrivateItems, release_items
 from hybriddp.items.records import items_of, shown_item
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.release.release import Cost
+from hybriddp.release.release import ReleaseCost
 from hybriddp.release.threshold import ThresholdRule, require_delta
 from hybriddp.reporting.wording import counted
 from hybriddp.shares.categories import OTHER, is_shown
@@ -150,9 +150,9 @@ class HeavyHitterStudy:
     # Public numbers
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> ReleaseCost:
         """What the release, or an estimate from reports alone, costs each user."""
-        return Cost(self.digest, self.name, self.privacy, self.privacy)
+        return ReleaseCost(self.digest, self.name, self.privacy, self.privacy)
 
     @property
     def rule(self) -> ThresholdRule:

@@ -35,7 +35,7 @@ from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import Charged
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
-from hybriddp.release.release import Released, release_all
+from hybriddp.release.release import ReleasedNumbers, release_all
 from hybriddp.study.intervals import NoiseLaw
 from hybriddp.study.reports import Reports
 from hybriddp.study.result import Statement
@@ -117,7 +117,7 @@ def _pair(key: object, pair: Any) -> Pair:  # noqa: ANN401
     return pair[0], pair[1]
 
 
-def estimate_from(checked: Checked, released: Released | None, *, seeded: bool) -> Estimate:
+def estimate_from(checked: Checked, released: ReleasedNumbers | None, *, seeded: bool) -> Estimate:
     """The estimate from what was released, with what rounding for publication needs."""
     study, reports, rule = checked.study, checked.local, checked.rule
     counted = released is not None and released.counted
@@ -135,7 +135,9 @@ def estimate_from(checked: Checked, released: Released | None, *, seeded: bool) 
     return replace(found, exact=exact, tied=tied, implausible_reports=checked.implausible)
 
 
-def _exact(found: Estimate, released: Released | None, reports: LocalSummary | LaplaceSummary | None) -> Fraction:
+def _exact(
+    found: Estimate, released: ReleasedNumbers | None, reports: LocalSummary | LaplaceSummary | None
+) -> Fraction:
     """The weighted mean without rounding errors, from the released integers."""
     study, w, mean = found.study, Fraction(found.weight), Fraction(0)
     if released is not None and w:

@@ -41,7 +41,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import UNITS, read_only
-from hybriddp.release.release import Released
+from hybriddp.release.release import ReleasedNumbers
 
 ETA = 0.02
 WORSE = 0.01
@@ -68,7 +68,7 @@ class TrustedStatistics:
     laplace: bool  # whether the noise is Laplace; Gaussian if not
 
     @classmethod
-    def of(cls, released: Released) -> "TrustedStatistics":
+    def of(cls, released: ReleasedNumbers) -> "TrustedStatistics":
         """From a released total."""
         return cls(
             count=released.count,

@@ -20,8 +20,8 @@ numbers, all changes added up, whatever the data are. It follows from public num
 that OpenDP's own map certifies for sensitivity and ε, or discrete Gaussian for one number where δ > 0. Items get
 Laplace noise and a threshold that hides an item that one person has (`hybriddp.release.threshold`).
 
-**Cost.** A `Cost` says what each user is charged, what their study promised them in total, and what it has cost them
-before. A release that would exceed the promise is refused, with or without a ledger.
+**Cost.** A `ReleaseCost` says what each user is charged, what their study promised them in total, and what it has cost
+them before. A release that would exceed the promise is refused, with or without a ledger.
 
 **Who is charged.** `hybriddp.release.charging` decides: everybody once per study, or only trusted users where nobody
 changes groups. All releases of a call are charged in one transaction of the ledger, all or none.
@@ -60,7 +60,7 @@ _FINE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ReleaseCost:
     """What a release, or an estimate from reports alone, costs each user, and in which study.
 
     Attributes
@@ -104,7 +104,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Released:
+class ReleasedNumbers:
     """Integers with noise: safe to publish unless they are ``seeded``.
 
     Attributes
@@ -148,18 +148,20 @@ class ReleasedItems:
 class Batch:
     """Releases that were charged together, in their order, and what was charged for reports beside them."""
 
-    released: tuple[Released, ...]
+    released: tuple[ReleasedNumbers, ...]
     charged: Charged
 
 
-def release(statistic: Statistic, cost: Cost, *, ledger: Ledger | None = None, random_state: Seed = None) -> Released:
+def release(
+    statistic: Statistic, cost: ReleaseCost, *, ledger: Ledger | None = None, random_state: Seed = None
+) -> ReleasedNumbers:
     """Release one statistic: check, charge, draw.
 
     Parameters
     ----------
     statistic : Statistic
         Exact integers about the trusted group.
-    cost : Cost
+    cost : ReleaseCost
         What it costs whom.
     ledger : Ledger, optional
         Charged before the noise is drawn; `BudgetError` if there is not enough left.
@@ -170,8 +172,8 @@ def release(statistic: Statistic, cost: Cost, *, ledger: Ledger | None = None, r
 
 
 def release_all(
-    requests: Sequence[tuple[Statistic, Cost]],
-    reports: Sequence[Cost] = (),
+    requests: Sequence[tuple[Statistic, ReleaseCost]],
+    reports: Sequence[ReleaseCost] = (),
     *,
     ledger: Ledger | None = None,
     random_state: Seed = None,
@@ -193,7 +195,9 @@ def release_all(
     counted = _is_counted(ledger, seeded=seeded)
     return Batch(
         tuple(
-            Released(_add_noise(statistic, noise, random_state), statistic.count, noise, cost.privacy, counted, seeded)
+            ReleasedNumbers(
+                _add_noise(statistic, noise, random_state), statistic.count, noise, cost.privacy, counted, seeded
+            )
             for (statistic, cost), noise in zip(requests, mechanisms, strict=True)
         ),
         charged,
@@ -203,7 +207,7 @@ def release_all(
 def release_open(
     statistic: OpenStatistic,
     rule: ThresholdRule,
-    cost: Cost,
+    cost: ReleaseCost,
     *,
     ledger: Ledger | None = None,
     random_state: Seed = None,
@@ -223,7 +227,7 @@ def release_open(
     return ReleasedItems(items, counts, _is_counted(ledger, seeded=seeded), seeded)
 
 
-def charge_reports(cost: Cost, label: str = REPORTS, *, ledger: Ledger | None) -> Charged:
+def charge_reports(cost: ReleaseCost, label: str = REPORTS, *, ledger: Ledger | None) -> Charged:
     """Charge local users for a whole study, before their first report or an estimate from reports alone.
 
     Those who were charged before are not charged again.
@@ -242,7 +246,11 @@ def simulate_printed_noise(exact: FloatArray, scale: float, generator: np.random
 
 
 def _charge(
-    ledger: Ledger | None, events: Sequence[tuple[Event, Cost]], reports: Sequence[Cost] = (), *, seeded: bool
+    ledger: Ledger | None,
+    events: Sequence[tuple[Event, ReleaseCost]],
+    reports: Sequence[ReleaseCost] = (),
+    *,
+    seeded: bool,
 ) -> Charged:
     """Charge all of them in one transaction, or none and raise `BudgetError`; simulations are not charged."""
     if ledger is None or seeded or not (events or reports):

@@ -17,7 +17,7 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import Charged
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
-from hybriddp.release.release import Released, release_all
+from hybriddp.release.release import ReleasedNumbers, release_all
 from hybriddp.shares.blend import blend
 from hybriddp.shares.check import CheckedCounts, check_counts
 from hybriddp.shares.estimate import Frequencies
@@ -108,7 +108,7 @@ def _released_answers(
 
 def _estimate(
     checked: CheckedCounts,
-    released: Released | None,
+    released: ReleasedNumbers | None,
     local_shares: GroupShares | None,
     charged: Charged,
     *,

@@ -23,7 +23,7 @@ import numpy as np
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.grid import read_only
-from hybriddp.release.release import Released
+from hybriddp.release.release import ReleasedNumbers
 from hybriddp.shares.listing import Listing
 from hybriddp.study.intervals import NoiseLaw
 
@@ -56,7 +56,7 @@ class GroupShares:
         return cls(n_users, np.asarray(counts, np.float64) / n_users, variance / n_users**2, laplace=True)
 
     @classmethod
-    def of_release(cls, released: Released, n_categories: int) -> "GroupShares":
+    def of_release(cls, released: ReleasedNumbers, n_categories: int) -> "GroupShares":
         """Of the trusted group; of two categories one count was released, and the other is the rest."""
         counts = released.values.astype(np.float64)
         if len(counts) < n_categories:

@@ -16,7 +16,7 @@ from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
-from hybriddp.release.release import Cost
+from hybriddp.release.release import ReleaseCost
 from hybriddp.study.reports import Received, Reports, receive, refuse_bad_reports
 
 EMPTY = "Both groups are empty."
@@ -62,9 +62,9 @@ class Study(ABC):
         return self.digest if self.users is None else self.with_users(None).digest
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> ReleaseCost:
         """What a release, or an estimate from reports alone, costs each user."""
-        return Cost(self.whole_digest, self.name, self.privacy, self.privacy, self.users)
+        return ReleaseCost(self.whole_digest, self.name, self.privacy, self.privacy, self.users)
 
     # As text
 

@@ -26,7 +26,7 @@ from hybriddp.kmeans.statistics import (
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
 from hybriddp.release import release as door
-from hybriddp.release.release import Cost, Released, release
+from hybriddp.release.release import ReleaseCost, ReleasedNumbers, release
 from hybriddp.release.statistic import Statistic
 from tests.kmeans.servers import trusted_ledger
 
@@ -60,7 +60,7 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
         computed.append(statistic)
         return exact(group, statistic)
 
-    def record(statistic: Statistic, cost: Cost, **options: Any) -> Released:
+    def record(statistic: Statistic, cost: ReleaseCost, **options: Any) -> ReleasedNumbers:
         noised.append((statistic.sensitivity, cost.privacy.epsilon))
         return release(statistic, cost, **options)
 
@@ -113,7 +113,7 @@ def test_an_algorithm_that_asks_for_too_much_is_stopped(monkeypatch: pytest.Monk
 
 
 def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> NoReturn:
+    def fail(*_: object, **__: object) -> NoReturn:
         raise ImportError("no OpenDP")
 
     ledger = trusted_ledger(Privacy(epsilon=2))

@@ -19,7 +19,7 @@ from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.statistics import PointArray
 from hybriddp.privacy import Privacy
-from hybriddp.release.release import Released, release
+from hybriddp.release.release import ReleasedNumbers, release
 from tests.kmeans.protocol.crowds import CENTERS, STUDY, Crowd, _points, _run, _study
 from tests.kmeans.servers import as_text, started, trusted_ledger
 from tests.levels import z_limit
@@ -96,7 +96,7 @@ def test_a_simulation_that_is_resumed_ends_as_one_that_is_not(monkeypatch: pytes
     """Every step has noise of its own: the same after a nap, and another than the steps before."""
     states: list[int] = []
 
-    def recorded(*values: Any, random_state: np.random.Generator, **how: Any) -> Released:
+    def recorded(*values: Any, random_state: np.random.Generator, **how: Any) -> ReleasedNumbers:
         states.append(random_state.bit_generator.state["state"]["state"])
         return release(*values, random_state=random_state, **how)
 

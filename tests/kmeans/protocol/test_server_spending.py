@@ -21,7 +21,7 @@ from hybriddp.kmeans.statistics import PointArray, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.release.release import Released, release
+from hybriddp.release.release import ReleasedNumbers, release
 from tests.kmeans.protocol.crowds import STUDY, Crowd, _points, _study
 from tests.kmeans.servers import as_text, asked_now, started, trusted_ledger
 
@@ -259,9 +259,9 @@ def _begin(server: HybridKMeansServer, devices: Crowd) -> None:
 @pytest.mark.parametrize("n_local", [0, 2000])
 def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was released stays in the text of the server, from which it can be taken up."""
-    drawn: list[Released] = []
+    drawn: list[ReleasedNumbers] = []
 
-    def record(*args: Any, **options: Any) -> Released:
+    def record(*args: Any, **options: Any) -> ReleasedNumbers:
         drawn.append(release(*args, **options))
         return drawn[-1]
 

@@ -15,7 +15,7 @@ from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.release.release import Cost, Released, release
+from hybriddp.release.release import ReleaseCost, ReleasedNumbers, release
 from hybriddp.release.statistic import Statistic
 from tests.kmeans.exact import Setting
 from tests.kmeans.servers import asked_now, started, trusted_ledger
@@ -41,15 +41,17 @@ class Tape:
     """The published numbers of one study, played back to another one, whose points are others."""
 
     def __init__(self) -> None:
-        self.vectors: list[Released] = []
+        self.vectors: list[ReleasedNumbers] = []
         self.asked: list[tuple[int, int, str]] = []
 
-    def record(self, statistic: Statistic, cost: Cost, **options: Any) -> Released:
+    def record(self, statistic: Statistic, cost: ReleaseCost, **options: Any) -> ReleasedNumbers:
         self.asked.append((len(statistic.values), statistic.sensitivity, cost.privacy.epsilon))
         self.vectors.append(release(statistic, cost, **options))
         return self.vectors[-1]
 
-    def play(self, statistic: Statistic, cost: Cost, *, ledger: Ledger | None, random_state: object) -> Released:
+    def play(
+        self, statistic: Statistic, cost: ReleaseCost, *, ledger: Ledger | None, random_state: object
+    ) -> ReleasedNumbers:
         assert random_state is None
         self.asked.append((len(statistic.values), statistic.sensitivity, cost.privacy.epsilon))
         if ledger is not None:

@@ -23,7 +23,7 @@ from hybriddp.release.charging import is_again
 from hybriddp.release.event import Event
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance
-from hybriddp.release.release import Cost, charge_reports, release
+from hybriddp.release.release import ReleaseCost, charge_reports, release
 from hybriddp.release.statistic import Statistic
 
 _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
@@ -113,9 +113,9 @@ class TrustedBudget:
                 "study has spent of its trusted users. Give the ledger that the study began with."
             )
 
-    def _cost(self, privacy: Privacy) -> Cost:
+    def _cost(self, privacy: Privacy) -> ReleaseCost:
         study = self.study
-        return Cost(study.digest, study.name, privacy, study.privacy, in_steps=True)
+        return ReleaseCost(study.digest, study.name, privacy, study.privacy, in_steps=True)
 
     def _event(self) -> Event:
         """Make the event of all releases together."""
