@@ -25,7 +25,7 @@ METHODS = (
 
 @pytest.fixture
 def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ReleasedNumbers numbers that do not depend on what was counted."""
+    """Released numbers that do not depend on what was counted."""
     fix_releases(monkeypatch)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # the date in a picture
 

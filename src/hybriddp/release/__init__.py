@@ -1,8 +1,8 @@
 """Releases about the trusted group, and the ledger of what they cost.
 
 `hybriddp.release.release` is the only door: a `Statistic` and a `ReleaseCost` go in, `ReleasedNumbers` with noise come
-out, charged first. Code that handles private numbers cannot be handed raw ones by mistake, because they have types of their
-own. `Ledger` keeps count of what has been spent, in memory, in a file or in another `LedgerStore`; `check_ledger`
+out, charged first. Code that handles private numbers cannot be handed raw ones by mistake, because they have types of
+their own. `Ledger` keeps count of what has been spent, in memory, in a file or in another `LedgerStore`; `check_ledger`
 checks that a file is as it was written.
 """
 
