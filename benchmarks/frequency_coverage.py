@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.items.counts import ItemCounts
-from hybriddp.items.open_release import ThresholdRule
 from hybriddp.items.study import HeavyHitterStudy
+from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares.law import ShareIntervals
 from hybriddp.shares.study import FrequencyStudy
 from hybriddp.shares.summary import TrustedCounts

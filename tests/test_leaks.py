@@ -105,7 +105,6 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "summarize_local": STUDY.summarize_local,
     "estimate trusted": lambda x: STUDY.estimate(trusted=x, local=[1, 2, 3]),
     "estimate local": lambda x: STUDY.estimate(trusted=[1.0, 2.0], local=x),
-    "full-local": lambda x: STUDY.estimate(trusted=x, local=[1, 2, 3], weight="full-local"),
     "randomize": STUDY.randomize,
     "distribution trusted": SHAPE.summarize_trusted,
     "distribution local": SHAPE.summarize_local,

@@ -7,12 +7,9 @@ import pytest
 
 from hybriddp.channels import MaskedResponse
 from hybriddp.channels.masked import N_BINS
-from hybriddp.distribution import DistributionStudy, release
-from hybriddp.distribution.answer import pay
-from hybriddp.distribution.check import check_groups
+from hybriddp.distribution import DistributionStudy
 from hybriddp.distribution.release import SENSITIVITY
 from hybriddp.privacy import SHIFT, odds
-from hybriddp.release import mechanisms
 
 OTHERS = [-1.0, 0.2, 0.2, 0.7, 5.0]  # two of them outside of the bounds
 EDGES = np.concatenate([np.linspace(0, 0.1, 200), np.linspace(0.11, 1, 55)])
@@ -25,22 +22,14 @@ ONE_OF_EACH_SIZE = ("0.5", "1", "2", "4", "5", "5.5", "6", "8")  # label bits 1 
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.bins.scale)
-def test_no_neighbor_changes_what_is_released_by_more_than_the_noise_is_for(
-    study: DistributionStudy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_neighbor_changes_what_is_released_by_more_than_the_noise_is_for(study: DistributionStudy) -> None:
     """A user's value in every bin, from the values to the vector that gets the noise, against every other bin."""
     handed: list[np.ndarray] = []
 
-    def spy(values: np.ndarray, **given: object) -> object:
-        assert given["sensitivity"] == SENSITIVITY
-        handed.append(values)
-        return real(values, **given)
-
-    real = mechanisms.release_vector
-    monkeypatch.setattr(release, "release_vector", spy)
     for value in [*study.bins.middles.tolist(), -1e9, 1e9]:
-        group = check_groups(study, [*OTHERS, value], None, single_group=True)
-        pay(group, random_state=1)
+        statistic = study.statistic(study.summarize_trusted([*OTHERS, value]))
+        assert statistic.sensitivity == SENSITIVITY
+        handed.append(statistic.values)
     vectors = np.array(handed)
     assert len(np.unique(vectors, axis=0)) == N_BINS  # so that every bin is among them
     distances = {int(d) for vector in vectors for d in np.abs(vectors - vector).sum(axis=1)}

@@ -1,26 +1,28 @@
 import math
 from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 import pytest
 
-from hybriddp.distribution import release
+from hybriddp.distribution import BinCounts, DistributionStudy
 from hybriddp.distribution.release import (
     N_COARSE,
     SENSITIVITY,
     PrivateHistogram,
     noise_shape,
-    release_histogram,
     tree,
 )
 from hybriddp.errors import BudgetError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger, Part, mechanisms
+from hybriddp.release import Ledger
+from hybriddp.release import release as door
 from hybriddp.release.mechanisms import laplace_variance
+from hybriddp.release.release import release
 from tests.levels import z_limit
 
 ONE = Privacy(epsilon=1)
+STUDY = DistributionStudy("d", bounds=(0, 1), epsilon=1)
+FOUR = BinCounts(STUDY.digest, (4,) * 256)
 
 
 def _counts(bins: tuple[int, ...]) -> np.ndarray:
@@ -45,19 +47,12 @@ def test_the_vector_is_sixteen_sums_and_the_counts() -> None:
     assert np.array_equal(found[N_COARSE:], counts)
 
 
-def test_the_noise_is_that_of_four_over_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, Any] = {}
-
-    def spy(values: np.ndarray, **given: object) -> object:
-        asked.update(given, values=values)
-        return real(values, **given)
-
-    real = mechanisms.release_vector
-    monkeypatch.setattr(release, "release_vector", spy)
-    counts = np.full(256, 10)
-    released = release_histogram(counts, study="d", privacy=Privacy(epsilon=2))
-    assert asked["sensitivity"] == 4
-    assert np.array_equal(asked["values"], tree(counts))
+def test_the_noise_is_that_of_four_over_epsilon() -> None:
+    study = DistributionStudy("d", bounds=(0, 1), epsilon=2)
+    statistic = study.statistic(BinCounts(study.digest, (10,) * 256))
+    assert statistic.sensitivity == 4
+    assert np.array_equal(statistic.values, tree(np.full(256, 10)))
+    released = PrivateHistogram.of(release(statistic, study.cost))
     assert released.variance == pytest.approx(laplace_variance(2.0))
     assert (released.count, released.counted, released.seeded) == (2560, False, False)
 
@@ -96,7 +91,7 @@ def test_the_shape_is_the_inverse_of_the_information_on_sum_zero() -> None:
 
 def test_without_noise_the_fractions_are_the_counts() -> None:
     counts = np.random.default_rng(0).multinomial(5000, np.full(256, 1 / 256))
-    exact = release.PrivateHistogram(5000, tree(counts), 1.0, counted=False, seeded=True)
+    exact = PrivateHistogram(5000, tree(counts), 1.0, counted=False, seeded=True)
     assert np.allclose(exact.fractions, counts / 5000, atol=1e-14)
 
 
@@ -108,7 +103,7 @@ def test_the_covariance_is_that_of_the_noise() -> None:
     draws = np.random.default_rng(3)
     cdfs = []
     for _ in range(4000):
-        released = release_histogram(counts, study="d", privacy=ONE, random_state=draws)
+        released = PrivateHistogram.of(release(STUDY.statistic(FOUR), STUDY.cost, random_state=draws))
         cdfs.append(np.cumsum(released.fractions)[3:243:4])
     squares = (np.array(cdfs) - np.cumsum(counts)[3:243:4] / 1024) ** 2
     expected = np.diag(np.cumsum(np.cumsum(released.noise_covariance, 0), 1))[3:243:4]
@@ -129,18 +124,11 @@ def test_it_is_paid_for_before_the_noise_is_drawn(monkeypatch: pytest.MonkeyPatc
         assert ledger.spent("trusted").epsilon == 1
         raise RuntimeError
 
-    monkeypatch.setattr(release, "release_vector", broken)
+    monkeypatch.setattr(door, "_add_noise", broken)
     with pytest.raises(RuntimeError):
-        release_histogram(np.full(256, 4), study="d", privacy=ONE, part=Part("country", "DE"), ledger=ledger)
+        release(STUDY.statistic(FOUR), STUDY.part("country", "DE").cost, ledger=ledger)
     (event,) = ledger.events
-    assert (event.what, event.study, str(event.part)) == ("histogram of the trusted group", "d", "country = DE")
+    assert (event.what, event.study) == ("histogram of the trusted group", STUDY.digest)
+    assert str(event.part) == "country = DE"
     with pytest.raises(BudgetError):
-        release_histogram(np.full(256, 4), study="d", privacy=ONE, ledger=ledger)
-
-
-def test_a_simulation_costs_nothing_and_paid_means_paid() -> None:
-    ledger = Ledger(ONE)
-    seeded = release_histogram(np.full(256, 4), study="d", privacy=ONE, ledger=ledger, random_state=1)
-    paid = release_histogram(np.full(256, 4), study="d", privacy=ONE, ledger=ledger, paid=True)
-    assert ledger.events == ()
-    assert (seeded.seeded, seeded.counted, paid.seeded, paid.counted) == (True, False, False, True)
+        release(STUDY.statistic(FOUR), STUDY.cost, ledger=ledger)

@@ -12,9 +12,11 @@ from scipy import stats
 
 from hybriddp import Ledger
 from hybriddp.errors import BudgetError, NumericalError, ParameterError
-from hybriddp.items.open_release import PrivateItems, ThresholdRule, release_items
+from hybriddp.items.open_release import PrivateItems, release_items
 from hybriddp.privacy import Privacy
+from hybriddp.release.threshold import ThresholdRule
 from tests.levels import LEVEL, z_limit
+from tests.release.numbers import cost
 
 RULE = ThresholdRule.of(Privacy(epsilon=1, delta="0.000001"))
 
@@ -134,7 +136,7 @@ def test_the_threshold_of_the_documentation() -> None:
 def test_a_rule_that_does_not_hide_is_not_used(changed: dict[str, object], reason: str) -> None:
     fields = {"privacy": RULE.privacy, "scale": RULE.scale, "threshold": RULE.threshold, **changed}
     with pytest.raises(NumericalError, match=reason):
-        release_items({"a": 100}, 100, ThresholdRule(**fields), study="d")
+        release_items({"a": 100}, 100, ThresholdRule(**fields), cost(fields["privacy"]))
 
 
 def test_a_delta_that_is_large_against_epsilon_is_refused() -> None:
@@ -153,7 +155,7 @@ def test_delta_zero_is_refused_with_the_reason() -> None:
 
 
 def _release(counts: dict[str, int], **more: object) -> PrivateItems:
-    return release_items(counts, 1000, RULE, study="d", **more)
+    return release_items(counts, 1000, RULE, cost(RULE.privacy), **more)
 
 
 def test_only_items_above_the_threshold_leave_the_most_frequent_first() -> None:
@@ -196,7 +198,7 @@ def test_the_ledger_is_charged_before_the_draw_and_once_only() -> None:
 
 
 def test_without_enough_budget_nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hybriddp.items.open_release.Mechanism", None)  # whoever draws fails otherwise
+    monkeypatch.setattr("hybriddp.release.mechanisms.Mechanism.draw", None)  # whoever draws fails otherwise
     ledger = Ledger(Privacy(epsilon=1))
     with pytest.raises(BudgetError):
         _release({"a": 1000}, ledger=ledger)

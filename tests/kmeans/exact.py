@@ -24,7 +24,7 @@ from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQu
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SeededBytes
-from hybriddp.release.mechanisms import release_vector
+from tests.release.numbers import noisy
 
 Law = dict[int, Fraction]
 
@@ -163,7 +163,7 @@ def steps_of(setting: Setting) -> tuple[Step, ...]:
 def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.random.Generator) -> PublishedVector:
     assert step.release is not None
     cost = step.release.epsilon_fraction * study.privacy.exact_epsilon
-    private = release_vector(
+    private = noisy(
         step.release.statistic.compute(trusted),
         sensitivity=2 * step.release.statistic.max_contribution,
         privacy=Privacy(epsilon=repr(float(cost))),

@@ -6,6 +6,7 @@ product: for a trusted user over the releases, for a local user it is that of th
 
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,11 @@ from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, SecondMoments, Statistic
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, PointStatistic, SecondMoments
 from hybriddp.privacy import SHIFT, Privacy, odds
-from hybriddp.release.mechanisms import PrivateVector, laplace_scale, release_vector
+from hybriddp.release import ReleasedNumbers
+from hybriddp.release.mechanisms import laplace_scale
+from hybriddp.release.release import release
 from tests.kmeans.exact import Setting, likelihood, symbol_law
 from tests.kmeans.servers import asked_now, started
 
@@ -31,7 +34,7 @@ def _log_ratio(output: np.ndarray, one: np.ndarray, other: np.ndarray, scale: fl
 # One release, all outputs
 
 MIDDLES = np.array([[0.25], [0.75]])
-STATISTICS: list[Statistic] = [
+STATISTICS: list[PointStatistic] = [
     Histogram(GridQuestion(None, np.zeros(1), np.array([0.5]), (3,))),
     ClusterSizes(Labels(MIDDLES)),
     ClusterSums(Labels(MIDDLES), np.array([0.2, 0.3]), COUNT_WEIGHT),
@@ -42,7 +45,7 @@ STATISTICS: list[Statistic] = [
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "7"])
 @pytest.mark.parametrize("replaced", [1, 2])
-def test_no_output_of_a_release_says_more_than_epsilon(statistic: Statistic, epsilon: str, replaced: int) -> None:
+def test_no_output_of_a_release_says_more_than_epsilon(statistic: PointStatistic, epsilon: str, replaced: int) -> None:
     """A user moves between clusters, joins or leaves. The ratio is monotone between the two exact values of a number
     and constant outside, so the values themselves and those next to them are all the outputs there are to try."""
     scale = laplace_scale(replaced * statistic.max_contribution, Privacy(epsilon=epsilon))
@@ -78,25 +81,27 @@ class Wiretap:
     """Everything that is computed and published of the trusted group, in order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.published: list[PrivateVector] = []
-        self.statistics: list[Statistic] = []
+        self.published: list[ReleasedNumbers] = []
+        self.statistics: list[PointStatistic] = []
         exact = PointArray.exact
 
-        def record(values: np.ndarray, **options: object) -> PrivateVector:
-            self.published.append(release_vector(values, **options))
+        def record(*given: Any, **options: Any) -> ReleasedNumbers:
+            self.published.append(release(*given, **options))
             return self.published[-1]
 
-        def compute(group: PointArray, statistic: Statistic) -> np.ndarray:
+        def compute(group: PointArray, statistic: PointStatistic) -> np.ndarray:
             self.statistics.append(statistic)
             return exact(group, statistic)
 
-        monkeypatch.setattr(budget_module, "release_vector", record)
+        monkeypatch.setattr(budget_module, "release", record)
         monkeypatch.setattr(PointArray, "exact", compute)
 
     def log_ratio(self, one: FloatArray, other: FloatArray) -> Fraction:
         """How much likelier all of it is if the trusted points are ``one`` than if they are ``other``."""
         parts = zip(self.statistics, self.published, strict=True)
-        return sum((_log_ratio(p.values, s.compute(one), s.compute(other), p.scale) for s, p in parts), Fraction(0))
+        return sum(
+            (_log_ratio(p.values, s.compute(one), s.compute(other), p.mechanism.scale) for s, p in parts), Fraction(0)
+        )
 
 
 @pytest.mark.repeated

@@ -19,8 +19,8 @@ from hybriddp.kmeans.statistics import (
     ClusterSums,
     Histogram,
     PointArray,
+    PointStatistic,
     SecondMoments,
-    Statistic,
     clip_l1,
 )
 from hybriddp.kmeans.study import KMeansStudy
@@ -30,7 +30,7 @@ TINY = 5e-324
 EXTREMES = (0.0, TINY, 1e-300, 2.0**-52, 0.25, 1 / 3, 0.5, np.nextafter(0.5, 0), np.nextafter(0.5, 1), 0.75, 1.0)
 
 
-def _statistics(d: int) -> list[Statistic]:
+def _statistics(d: int) -> list[PointStatistic]:
     corners = np.array([[0.25] * d, [0.75] * d, [0.25] * (d - 1) + [0.75]])
     axes = np.linalg.qr(np.random.default_rng(d).standard_normal((d, d)))[0][: min(d, 2)]
     view = Projection(np.full(d, 0.5), axes)
@@ -51,7 +51,7 @@ CASES = [(d, i) for d in (1, 2, 4) for i in range(len(_statistics(d)))]
 every_statistic = pytest.mark.parametrize(("d", "index"), CASES)
 
 
-def _change(statistic: Statistic, before: FloatArray, after: FloatArray) -> int:
+def _change(statistic: PointStatistic, before: FloatArray, after: FloatArray) -> int:
     return int(np.abs(statistic.compute(before) - statistic.compute(after)).sum())
 
 

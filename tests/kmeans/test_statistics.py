@@ -12,8 +12,8 @@ from hybriddp.kmeans.statistics import (
     ClusterSizes,
     ClusterSums,
     Histogram,
+    PointStatistic,
     SecondMoments,
-    Statistic,
     clip_l1,
 )
 from tests.levels import z_limit
@@ -24,12 +24,12 @@ RADII = np.array([0.2, 0.3, 0.1])
 GRID = GridQuestion(None, np.zeros(2), np.array([0.25, 0.5]), (5, 3))
 SUMS = ClusterSums(Labels(CENTERS), RADII, L1_UNIT // 9)
 MOMENTS = SecondMoments(np.array([0.5, 0.4]), 0.1)
-ALL: list[Statistic] = [Histogram(GRID), ClusterSizes(Labels(CENTERS)), SUMS, MOMENTS]
+ALL: list[PointStatistic] = [Histogram(GRID), ClusterSizes(Labels(CENTERS)), SUMS, MOMENTS]
 NAMES = [type(statistic).__name__ for statistic in ALL]
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=NAMES)
-def test_users_add_up_and_nobody_adds_nothing(statistic: Statistic) -> None:
+def test_users_add_up_and_nobody_adds_nothing(statistic: PointStatistic) -> None:
     points = RNG.random((300, 2))
     total = statistic.compute(points)
     assert total.shape == (statistic.size,)
@@ -40,12 +40,12 @@ def test_users_add_up_and_nobody_adds_nothing(statistic: Statistic) -> None:
 
 @pytest.mark.parametrize("statistic", ALL, ids=NAMES)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=2))
-def test_no_user_adds_more_than_the_bound(statistic: Statistic, point: list[float]) -> None:
+def test_no_user_adds_more_than_the_bound(statistic: PointStatistic, point: list[float]) -> None:
     assert int(np.abs(statistic.compute(np.array([point]))).sum()) <= statistic.max_contribution
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=NAMES)
-def test_some_user_adds_all_of_the_bound(statistic: Statistic) -> None:
+def test_some_user_adds_all_of_the_bound(statistic: PointStatistic) -> None:
     """The bound is not larger than it must be, but for rounding."""
     corners = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     most = max(int(np.abs(statistic.compute(corner[None])).sum()) for corner in corners)

@@ -15,11 +15,12 @@ from scipy import stats
 from hybriddp.channels import WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS
-from hybriddp.mean import LocalSummary, MeanStudy
-from hybriddp.mean.answer import pay, shrink, weigh
-from hybriddp.mean.check import Checked, WeightRule
+from hybriddp.mean import MeanStudy
+from hybriddp.mean.answer import shrink, weigh
+from hybriddp.mean.check import WeightRule
 from hybriddp.mean.published import report_noise, trusted_noise
 from hybriddp.mean.weights import TrustedStatistics
+from hybriddp.release.release import release
 from hybriddp.study.result import Statement
 from tests.examples import fewer_examples
 from tests.levels import z_limit
@@ -55,10 +56,9 @@ def test_a_fixed_weight_is_linear_in_two_means(study: MeanStudy, weight: float, 
 def test_the_trusted_mean_has_the_noise_it_says(study: MeanStudy) -> None:
     """The mean and the mean size of 2,000 draws."""
     raw = study.summarize_trusted(-3 + 20 * VALUES[:200])
-    checked = Checked(study, raw, None, WeightRule("trusted-only"))
-    rng = np.random.default_rng(5)
-    released = [pay(checked, random_state=rng) for _ in range(2000)]
-    drawn = np.array([TrustedStatistics.of(one).mean for one in released if one is not None])
+    statistic, rng = study.statistic(raw), np.random.default_rng(5)
+    released = [release(statistic, study.cost, random_state=rng) for _ in range(2000)]
+    drawn = np.array([TrustedStatistics.of(one).mean for one in released])
     assert len(drawn) == 2000
     noise, truth = trusted_noise(study, 200), raw.total / (200 * UNITS)
     size = np.abs(drawn - truth) / noise**0.5
@@ -100,7 +100,6 @@ def test_nothing_is_weighed_where_nobody_is() -> None:
         weigh(
             study, None, None, WeightRule(), Statement.of(study, released=False, counted=False, seeded=True), n_users=0
         )
-    assert pay(Checked(study, None, LocalSummary(study.digest, (1,) * 256), WeightRule())) is None
 
 
 @pytest.mark.parametrize("sd", [0.02, 0.1, 0.3, 1.0])

@@ -243,7 +243,6 @@ def test_all_ways_to_an_estimate_tell() -> None:
     reports = _tied(study, [17] * 500)
     pair = (part.summarize_trusted(MINUTES[:100]), part.summarize_local(reports))
     assert study.estimate_parts("country", {"DE": pair})["DE"].implausible_reports > 400
-    assert study.estimate(trusted=MINUTES[:100], local=reports, weight="full-local").implausible_reports > 400
     assert study.estimate(trusted=None, local=reports, single_group=True).implausible_reports > 400
 
 

@@ -1,17 +1,14 @@
 import json
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
 from hybriddp.channels import RandomizedResponse, WindowChannel
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
-from hybriddp.mean import LocalSummary, MeanStudy
+from hybriddp.mean import MeanStudy
 from hybriddp.mean.answer import shrink
 from hybriddp.privacy import Privacy
-from hybriddp.randomness import ByteSource
 from hybriddp.release import Ledger
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=0.5)
@@ -144,7 +141,7 @@ def test_the_parts_of_the_error_add_up() -> None:
     assert estimate.error.total == pytest.approx(estimate.standard_error**2, rel=1e-9)
 
 
-WEIGHT_OF = {"naive": 1000 / 21_000, "trusted-only": 1.0, "local-only": 0.0, "full-local": 0.0, 0.3: 0.3, 1.0: 1.0}
+WEIGHT_OF = {"naive": 1000 / 21_000, "trusted-only": 1.0, "local-only": 0.0, 0.3: 0.3, 1.0: 1.0}
 
 
 @pytest.mark.parametrize("weight", ["adaptive", "privacy", *WEIGHT_OF])
@@ -164,20 +161,6 @@ def test_one_group_by_name_is_that_group_alone() -> None:
     assert trusted.value == trusted.trusted_mean
     local = STUDY.estimate(trusted=TRUSTED, local=CODES, weight="local-only", random_state=3)
     assert local.value == local.local_mean
-
-
-def test_full_local_has_a_report_of_everybody_and_pays_for_it() -> None:
-    ledger = Ledger(Privacy(epsilon=0.5))
-    estimate = STUDY.estimate(trusted=[*TRUSTED, None], local=CODES, weight="full-local", ledger=ledger)
-    assert (estimate.n_trusted, estimate.n_local) == (0, 21_000)
-    assert estimate.privacy.counted
-    assert [event.what for event in ledger.events] == ["reports for the trusted group"]
-    with pytest.raises(BudgetError):
-        STUDY.estimate(trusted=TRUSTED, local=CODES, ledger=ledger)
-    with pytest.raises(DataError, match="trusted users' values themselves"):
-        STUDY.estimate(trusted=STUDY.summarize_trusted(TRUSTED), local=CODES, weight="full-local")
-    with pytest.raises(DataError, match="fewer users than the 2"):
-        STUDY.estimate(trusted=[1.0], local=None, weight="full-local")
 
 
 def test_the_answer_keeps_to_the_bounds_and_the_unbiased_one_does_not() -> None:
@@ -265,46 +248,6 @@ def test_local_only_releases_nothing_about_the_trusted_group() -> None:
         assert "Nobody is counting" not in estimate.explain()
         assert estimate.error.sampling > 0  # against the mean of everybody
     assert ledger.events == ()
-
-
-def test_full_local_is_paid_for_before_it_is_drawn_and_seeded_ones_are_not() -> None:
-    spent = Ledger(Privacy(epsilon=0.5))
-    STUDY.estimate(trusted=TRUSTED, local=CODES, ledger=spent)
-    drawn = []
-
-    class Watched(WindowChannel):
-        def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
-            drawn.append(len(inputs))
-            return super().draw_part(inputs, source)
-
-    channel = STUDY.channel
-    assert isinstance(channel, WindowChannel)
-    watched = Watched.of(epsilon=channel.epsilon, window=channel.window, half=channel.half)
-    study = MeanStudy("session minutes", bounds=(0, 240), epsilon=0.5, channel=watched)
-    with pytest.raises(BudgetError):
-        study.estimate(trusted=TRUSTED, local=CODES, weight="full-local", ledger=spent)
-    assert drawn == []
-    fresh = Ledger(Privacy(epsilon=5))
-    part = study.part("country", "DE")
-    codes = part.summarize_local(CODES)
-    seeded = part.estimate(trusted=TRUSTED, local=codes, weight="full-local", ledger=fresh, random_state=1)
-    assert "NOT a private release" in seeded.explain()
-    assert not fresh.events
-    part.estimate(trusted=TRUSTED, local=codes, weight="full-local", ledger=fresh)
-    assert [event.part for event in fresh.events] == [part.users]
-    with pytest.raises(BudgetError):  # the study promises one release, though the budget would allow more
-        part.estimate(trusted=TRUSTED, local=codes, weight="full-local", ledger=fresh)
-    study.estimate(trusted=[], local=CODES, weight="full-local", ledger=fresh)
-    assert len(fresh.events) == 1
-
-
-def test_the_same_seed_for_devices_and_curator_gives_different_noise() -> None:
-    values = np.full(4000, 120.0)
-    codes = STUDY.randomize(values, random_state=5)
-    both = STUDY.estimate(trusted=values, local=codes, weight="full-local", random_state=5)
-    local = STUDY.summarize_local(codes)
-    assert isinstance(local, LocalSummary)
-    assert both.unbiased != pytest.approx(STUDY.estimate(trusted=None, local=local, single_group=True).unbiased)
 
 
 def test_a_single_model_says_when_it_is_a_simulation() -> None:

@@ -6,12 +6,14 @@ import pytest
 from scipy import stats
 
 from hybriddp.errors import ParameterError
-from hybriddp.items.open_release import ThresholdRule, release_items
+from hybriddp.items.open_release import release_items
 from hybriddp.planning import FrequencyPlan, plan_frequencies
 from hybriddp.planning.frequencies import chance_listed
 from hybriddp.privacy import Privacy
+from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares import FrequencyStudy
 from tests.levels import z_limit
+from tests.release.numbers import cost
 
 OPEN = {"n_users": 10**6, "trusted_fraction": 0.01, "epsilon": 1, "delta": 1e-6, "n_items": 10_000}
 
@@ -113,7 +115,7 @@ def test_lists_are_as_long_as_predicted() -> None:
     for _ in range(trials):
         counts = rng.multinomial(made.n_trusted, made.shares).tolist()
         held = {item: count for item, count in zip(items, counts, strict=True) if count}
-        lengths.append(len(release_items(held, made.n_trusted, rule, study="s", random_state=rng).items))
+        lengths.append(len(release_items(held, made.n_trusted, rule, cost(rule.privacy), random_state=rng).items))
     error = np.std(lengths) / math.sqrt(trials)
     assert abs(np.mean(lengths) - made.list_length) < z_limit() * error
     assert abs(np.mean(lengths) - 1.2 * made.list_length) > z_limit() * error

@@ -13,8 +13,8 @@ from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanSt
 from hybriddp.errors import BudgetError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger, MechanismRecord, Part
-from hybriddp.release.charging import Charged, charge_study, reports_event
-from hybriddp.release.mechanisms import total_event
+from hybriddp.release.charging import Charged, charge_study
+from tests.release.numbers import reports_event, total_event
 
 EPSILON = Privacy(epsilon="0.5")
 VALUES = np.random.default_rng(0).gamma(2.0, 20.0, 1000)

@@ -8,13 +8,13 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.distribution import DistributionStudy
-from hybriddp.distribution.release import release_histogram, tree
 from hybriddp.grid import UNITS
 from hybriddp.items import HeavyHitterStudy
 from hybriddp.items.open_release import release_items
@@ -25,11 +25,9 @@ from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, SecondMoments
 from hybriddp.mean import MeanStudy
-from hybriddp.mean.answer import pay
-from hybriddp.mean.check import Checked, WeightRule
 from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.release.release import release
 from hybriddp.shares import FrequencyStudy
-from hybriddp.shares.answer import release_counts
 from tests.levels import z_limit
 
 EPSILON = 0.02
@@ -48,34 +46,27 @@ Noise = Callable[[FloatArray], Draw]
 """From the trusted users' values to what draws the noise of a release about them."""
 
 
+def _drawn(study: Any, raw: Any) -> Draw:
+    """Noise of a study's only release about these users."""
+    statistic = study.statistic(raw)
+    return lambda: release(statistic, study.cost).values - statistic.values
+
+
 def _total(study: MeanStudy) -> Noise:
     def noise(values: FloatArray) -> Draw:
-        raw = study.summarize_trusted(values)
-        checked = Checked(study, raw, None, WeightRule("trusted-only"))
-
-        def draw() -> IntArray:
-            released = pay(checked)
-            assert released is not None
-            return np.array([released.total - raw.total])
-
-        return draw
+        return _drawn(study, study.summarize_trusted(values))
 
     return noise
 
 
 def _histograms(values: FloatArray) -> Draw:
-    counts = np.array(QUANTILES.summarize_trusted(values).counts, np.int64)
-    exact = tree(counts)
-    return lambda: release_histogram(counts, study=QUANTILES.digest, privacy=QUANTILES.privacy).values - exact
+    return _drawn(QUANTILES, QUANTILES.summarize_trusted(values))
 
 
 def _counts(study: FrequencyStudy) -> Noise:
     def noise(values: FloatArray) -> Draw:
         k = len(study.names)
-        raw = study.summarize_trusted([study.names[int(x * k)] for x in values])
-        exact = np.array(raw.counts)
-        numbers = 1 if study is BINARY else k  # the other count is the rest
-        return lambda: np.rint(release_counts(study, raw).values - exact).astype(np.int64)[:numbers]
+        return _drawn(study, study.summarize_trusted([study.names[int(x * k)] for x in values]))
 
     return noise
 
@@ -85,7 +76,7 @@ def _items(values: FloatArray) -> Draw:
     counts = Counter([PUBLIC[int(x * len(PUBLIC))] for x in values] + ["x" * 100] * (len(values) // 2))
 
     def draw() -> IntArray:
-        released = release_items(counts, len(values), ITEMS.rule, study=ITEMS.digest, candidates=PUBLIC)
+        released = release_items(counts, len(values), ITEMS.rule, ITEMS.cost, candidates=PUBLIC)
         found = zip(released.items, released.counts, strict=True)
         return np.array([count - counts[item] for item, count in found if item in PUBLIC])
 
@@ -104,9 +95,9 @@ STATISTICS = {
 def _statistic(name: str) -> Noise:
     def noise(values: FloatArray) -> Draw:
         points = PointArray(POINTS.box, np.column_stack([values, values]), "trusted")
-        budget, release = TrustedBudget(POINTS, None), Release(STATISTICS[name], Fraction(1, 2))
+        budget, wanted = TrustedBudget(POINTS, None), Release(STATISTICS[name], Fraction(1, 2))
         exact = points.exact(STATISTICS[name])
-        return lambda: budget.release("a step", release, points, Fraction(0), None).values - exact
+        return lambda: budget.release("a step", wanted, points, Fraction(0), None).values - exact
 
     return noise
 

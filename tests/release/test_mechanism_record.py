@@ -7,8 +7,8 @@ import pytest
 from hybriddp.errors import ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, MechanismRecord
-from hybriddp.release.mechanisms import total_event
 from hybriddp.theory import gaussian_sigma
+from tests.release.numbers import total_event
 
 
 def test_noise_about_which_nothing_is_known_is_refused() -> None:

@@ -14,10 +14,11 @@ from hybriddp.errors import BudgetError
 from hybriddp.grid import UNITS
 from hybriddp.kmeans.statistics import L1_UNIT
 from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger, mechanisms, release_total
-from hybriddp.release.mechanisms import Mechanism, PrivateVector, laplace_scale, mechanism_for, release_vector
+from hybriddp.release import Ledger, mechanisms
+from hybriddp.release.mechanisms import Mechanism, laplace_scale, mechanism_for
 from hybriddp.theory import gaussian_sigma
 from tests.levels import LEVEL, z_limit
+from tests.release.numbers import noisy, noisy_total
 
 SENSITIVITIES = (1, 2, 3, 2 * L1_UNIT, 2 * (L1_UNIT + L1_UNIT // 9), UNITS)
 
@@ -64,7 +65,6 @@ def test_the_variance_is_that_of_the_law(scale: float) -> None:
     law = np.exp(-np.abs(k) / scale)
     exact = float(np.sum(law * k**2) / law.sum())
     assert Mechanism("discrete-laplace", scale).variance == pytest.approx(exact, rel=1e-12)
-    assert PrivateVector(k, scale, seeded=False).variance == pytest.approx(exact, rel=1e-12)
     assert Mechanism("discrete-gaussian", scale).variance == scale**2
 
 
@@ -88,11 +88,11 @@ def _pvalue(noise: np.ndarray, scale: float) -> float:
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(2, "2"), (2, "0.5"), (7, "1")])
 def test_the_noise_has_the_law_that_is_claimed(seed: int | None, sensitivity: int, epsilon: str) -> None:
     values = np.arange(40_000) - 20_000
-    private = release_vector(values, sensitivity=sensitivity, privacy=Privacy(epsilon=epsilon), random_state=seed)
+    private = noisy(values, sensitivity=sensitivity, privacy=Privacy(epsilon=epsilon), random_state=seed)
     noise = private.values - values
-    assert _pvalue(noise, private.scale) > LEVEL / 2
-    assert _pvalue(noise, 0.8 * private.scale) < LEVEL
-    assert _pvalue(noise, 1.2 * private.scale) < LEVEL
+    assert _pvalue(noise, private.mechanism.scale) > LEVEL / 2
+    assert _pvalue(noise, 0.8 * private.mechanism.scale) < LEVEL
+    assert _pvalue(noise, 1.2 * private.mechanism.scale) < LEVEL
     # Numbers in the same vector get noise of their own.
     assert abs(np.corrcoef(noise[:-1], noise[1:])[0, 1]) < z_limit(2) / math.sqrt(len(noise))
 
@@ -118,7 +118,7 @@ def test_noise_of_a_large_scale_has_its_law_too(mechanism: Mechanism, law: objec
 @pytest.mark.statistical
 def test_totals_that_are_drawn_one_by_one_from_a_generator_have_the_law() -> None:
     privacy, generator = Privacy(epsilon=20), np.random.default_rng(7)
-    drawn = [release_total(1, 0, study="d", privacy=privacy, random_state=generator).total for _ in range(20_000)]
+    drawn = [int(noisy_total(0, privacy, random_state=generator).values[0]) for _ in range(20_000)]
     noise = np.array(drawn) / mechanism_for(privacy).scale
     assert stats.kstest(noise, stats.laplace.cdf).pvalue > LEVEL / 2
     assert stats.kstest(1.2 * noise, stats.laplace.cdf).pvalue < LEVEL
@@ -131,8 +131,8 @@ def test_a_seed_repeats(privacy: Privacy) -> None:
     mechanism = mechanism_for(privacy)
     assert np.array_equal(mechanism.draw((5,), 3), mechanism.draw((5,), 3))
     assert mechanism.draw((), 3) == mechanism.draw((), 3) != mechanism.draw((), 4)
-    released = release_total(10, 77, study="d", privacy=privacy, random_state=3)
-    assert released.total == 77 + int(mechanism.draw((), 3))
+    released = noisy_total(77, privacy, random_state=3)
+    assert released.values[0] == 77 + int(mechanism.draw((), 3))
     assert len({int(mechanism.draw((), None)) for _ in range(5)}) > 1  # five equal ones: once in 10^30 runs
 
 
@@ -140,14 +140,14 @@ def test_a_seed_repeats(privacy: Privacy) -> None:
 def test_what_comes_out_has_the_shape_of_what_went_in(size: int) -> None:
     privacy = Privacy(epsilon=1)
     values = np.full(size, -7, np.int64)
-    real = release_vector(values, sensitivity=2, privacy=privacy)
-    simulated = [release_vector(values, sensitivity=2, privacy=privacy, random_state=3) for _ in range(2)]
+    real = noisy(values, sensitivity=2, privacy=privacy)
+    simulated = [noisy(values, sensitivity=2, privacy=privacy, random_state=3) for _ in range(2)]
     assert not real.seeded
     assert simulated[0].seeded
     for private in (real, *simulated):
         assert private.values.shape == (size,)
         assert private.values.dtype == np.int64
-        assert private.scale == laplace_scale(2, privacy)
+        assert private.mechanism.scale == laplace_scale(2, privacy)
     assert np.array_equal(simulated[0].values, simulated[1].values)
     assert np.array_equal(values, np.full(size, -7))  # what is exact stays as it was
 
@@ -186,21 +186,21 @@ def test_drawing_noise_imports_no_machine_learning() -> None:
 
 def test_a_release_is_paid_for_once() -> None:
     ledger, privacy = Ledger(Privacy(epsilon=1)), Privacy(epsilon=1)
-    released = release_total(10, 5 * UNITS, study="d", privacy=privacy, ledger=ledger)
+    released = noisy_total(5 * UNITS, privacy, ledger=ledger)
     assert released.counted
     assert not released.seeded
     assert len(ledger.events) == 1
-    assert abs(released.total - 5 * UNITS) < 60 * UNITS
+    assert abs(released.values[0] - 5 * UNITS) < 60 * UNITS
     with pytest.raises(BudgetError):
-        release_total(10, 5 * UNITS, study="d", privacy=privacy, ledger=ledger)
+        noisy_total(5 * UNITS, privacy, ledger=ledger)
 
 
 def test_a_study_is_released_once_however_large_the_budget_is() -> None:
     ledger, privacy = Ledger(Privacy(epsilon=5)), Privacy(epsilon=1)
-    release_total(10, 0, study="a", privacy=privacy, ledger=ledger)
+    noisy_total(0, privacy, study="a", ledger=ledger)
     with pytest.raises(BudgetError, match="have ε = 0"):
-        release_total(10, 0, study="a", privacy=privacy, ledger=ledger)
-    release_total(10, 0, study="b", privacy=privacy, ledger=ledger)
+        noisy_total(0, privacy, study="a", ledger=ledger)
+    noisy_total(0, privacy, study="b", ledger=ledger)
     assert ledger.spent("trusted").epsilon == 2
     assert ledger.spent("trusted", study="a").epsilon == 1
 
@@ -212,14 +212,14 @@ def test_a_release_that_fails_after_the_draw_counts_as_spent(monkeypatch: pytest
     monkeypatch.setattr(Mechanism, "draw", fail)
     ledger = Ledger(Privacy(epsilon=1))
     with pytest.raises(RuntimeError):
-        release_total(10, 0, study="d", privacy=Privacy(epsilon=1), ledger=ledger)
+        noisy_total(0, Privacy(epsilon=1), ledger=ledger)
     assert len(ledger.events) == 1
 
 
 def test_without_a_ledger_nobody_counts_and_a_simulation_is_no_release() -> None:
-    assert not release_total(10, 0, study="d", privacy=Privacy(epsilon=1)).counted
+    assert not noisy_total(0, Privacy(epsilon=1)).counted
     ledger = Ledger(Privacy(epsilon=1))
-    simulated = release_total(10, 0, study="d", privacy=Privacy(epsilon=1), ledger=ledger, random_state=1)
+    simulated = noisy_total(0, Privacy(epsilon=1), ledger=ledger, random_state=1)
     assert simulated.seeded
     assert not simulated.counted
     assert ledger.events == ()

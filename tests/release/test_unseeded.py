@@ -12,8 +12,8 @@ from hybriddp.items import heavy_hitters
 from hybriddp.kmeans import HybridKMeans, KMeansStudy
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.paper import kmeans as paper
-from hybriddp.release import release_total
 from tests.release.drawing import Draws, drawn_by, require_differing, watch
+from tests.release.numbers import noisy_total
 from tests.release.releases import (
     ANSWERS,
     BINARY,
@@ -50,7 +50,7 @@ def _fit(study: KMeansStudy) -> None:
 
 
 IN_ONE_CALL: dict[str, Callable[[], object]] = {
-    "a total": lambda: release_total(3000, 10**9, study=MEAN.digest, privacy=MEAN.privacy),
+    "a total": lambda: noisy_total(10**9, MEAN.privacy),
     "frequent items": lambda: heavy_hitters(trusted=WORDS[1], local=WORDS[1], epsilon=1, delta=1e-6),
     "frequent items of a dictionary": lambda: heavy_hitters(
         trusted=WORDS[1], local=WORDS[1], epsilon="0.01", domain=["fig", "kiwi"]

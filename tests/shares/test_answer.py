@@ -8,9 +8,12 @@ from scipy import stats
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.release.mechanisms import PrivateVector, laplace_variance, release_vector
+from hybriddp.release import release as door
+from hybriddp.release.mechanisms import laplace_variance
+from hybriddp.release.release import ReleasedNumbers, release
 from hybriddp.shares import FrequencyStudy, LocalCounts, TrustedCounts
-from hybriddp.shares.answer import release_counts, sensitivity
+from hybriddp.shares.answer import sensitivity
+from hybriddp.shares.law import GroupShares
 from tests.levels import LEVEL, z_limit
 
 TWO = FrequencyStudy("opened the app", categories=["yes", "no"], epsilon="0.5")
@@ -23,38 +26,32 @@ REPORTS = FIVE.randomize(ITEMS * 10, random_state=1)
 
 
 @pytest.mark.parametrize("study", [TWO, FIVE], ids=["two", "five"])
-def test_no_replaced_item_changes_the_release_by_more_than_the_sensitivity(
-    study: FrequencyStudy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_replaced_item_changes_the_release_by_more_than_the_sensitivity(study: FrequencyStudy) -> None:
     """The exact numbers that are released, before noise, of all neighboring groups."""
-    seen: list[np.ndarray] = []
-    bounds: list[int] = []
-
-    def spy(values: np.ndarray, **given: object) -> PrivateVector:
-        seen.append(values.copy())
-        bounds.append(given["sensitivity"])
-        return release_vector(values, **given)
-
-    monkeypatch.setattr("hybriddp.shares.answer.release_vector", spy)
     names = study.names
     base = [names[i % len(names)] for i in range(7)]
-    release_counts(study, study.summarize_trusted(base))
+    first = study.statistic(study.summarize_trusted(base))
     changes = []
     for place in range(len(base)):
         for item in names:
             neighbor = [*base[:place], item, *base[place + 1 :]]
-            release_counts(study, study.summarize_trusted(neighbor))
-            changes.append(int(np.abs(seen[-1] - seen[0]).sum()))
-    assert max(changes) == sensitivity(len(names))
-    assert set(bounds) == {sensitivity(len(names))}
+            other = study.statistic(study.summarize_trusted(neighbor))
+            assert other.sensitivity == sensitivity(len(names))
+            changes.append(int(np.abs(other.values - first.values).sum()))
+    assert max(changes) == first.sensitivity == sensitivity(len(names))
+
+
+def _released(study: FrequencyStudy, items: list[object], random_state: int | None = None) -> ReleasedNumbers:
+    return release(study.statistic(study.summarize_trusted(items)), study.cost, random_state=random_state)
 
 
 def test_the_noise_is_that_of_the_sensitivity() -> None:
     for study, scale in ((TWO, 2.0), (FIVE, 4.0)):
-        found = release_counts(study, study.summarize_trusted([study.names[0]] * 10))
+        found = _released(study, [study.names[0]] * 10)
         assert found.variance == pytest.approx(laplace_variance(scale))
         assert (found.count, found.counted, found.seeded) == (10, False, False)
-    assert release_counts(TWO, TWO.summarize_trusted(["yes"] * 10)).values.sum() == 10  # the second one is the rest
+    shares = GroupShares.of_release(_released(TWO, ["yes"] * 10), 2).shares
+    assert shares.sum() == pytest.approx(1)  # the second one is the rest
 
 
 @pytest.mark.statistical
@@ -62,8 +59,8 @@ def test_the_noise_is_that_of_the_sensitivity() -> None:
 def test_the_noise_has_this_law(seeded: bool) -> None:
     """5,000 draws of either scale; another scale, 20 % off, is noticed."""
     study = FrequencyStudy("x", categories=range(5000), epsilon="0.5")
-    released = release_counts(study, study.summarize_trusted([0] * 9), random_state=4 if seeded else None)
-    noise = np.asarray(released.values)
+    released = _released(study, [0] * 9, random_state=4 if seeded else None)
+    noise = released.values.copy()
     noise[0] -= 9
 
     def pvalue(scale: float) -> float:
@@ -101,7 +98,7 @@ def test_nothing_is_drawn_before_it_is_paid_for(monkeypatch: pytest.MonkeyPatch)
         assert len(ledger.events) == 1
         raise RuntimeError("no noise today")
 
-    monkeypatch.setattr("hybriddp.shares.answer.release_vector", broken)
+    monkeypatch.setattr(door, "_add_noise", broken)
     with pytest.raises(RuntimeError, match="no noise today"):
         FIVE.estimate(trusted=ITEMS, local=FIVE.randomize(ITEMS), ledger=ledger)
     assert len(ledger.events) == 1

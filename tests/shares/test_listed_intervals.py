@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.items.open_release import ThresholdRule
 from hybriddp.privacy import Privacy
+from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares.blend import Blend, blend
 from hybriddp.shares.law import GroupShares, ShareIntervals
 from hybriddp.shares.listing import Listing

@@ -15,8 +15,8 @@ from hybriddp.kmeans.statistics import (
     ClusterSums,
     Histogram,
     PointArray,
+    PointStatistic,
     SecondMoments,
-    Statistic,
     TrustedPoints,
 )
 from hybriddp.kmeans.study import KMeansStudy
@@ -63,7 +63,7 @@ HOLES = pl.DataFrame(
 
 VIEW = Projection(np.full(3, 0.2), np.array([[0.6, 0.8, 0.0]]))
 CENTERS = np.array([[0.2, 0.01, 0.0001], [0.7, 0.02, 0.0002]])
-OTHERS: list[Statistic] = [
+OTHERS: list[PointStatistic] = [
     Histogram(GridQuestion(VIEW, np.array([-0.5]), np.array([0.07]), (15,))),
     ClusterSums(Labels(CENTERS), np.array([0.3, 0.1]), 1000),
     SecondMoments(np.full(3, 0.1), 0.5),

@@ -18,6 +18,7 @@ from hybriddp.cli.terminal import print_table, say, say_written, trials_bar
 from hybriddp.data import flight_delays
 from hybriddp.figures.demo import Demo, draw
 from hybriddp.mean import MeanStudy
+from hybriddp.randomness import simulation_generator
 from hybriddp.simulation import Simulation, simulate
 from hybriddp.tables import summarize
 from hybriddp.tables.frames import require_polars
@@ -89,9 +90,13 @@ def _run(study: MeanStudy, simulation: Simulation, seed: int) -> Demo:
         {"delay": [*raw.tolist(), *[None] * len(codes)], "code": [*[None] * len(raw), *codes.tolist()]}
     )
     trusted, local = summarize(table, study, value="delay", report="code")
+    more = study.channel.sample(study.grid.place(raw).units, random_state=simulation_generator(seed + 2, "full-local"))
+    everybody = study.summarize_local(more) + local
+    alone: dict[str, Any] = {"single_group": True, "random_state": seed + 2}
     estimates = {
-        weight: study.estimate(trusted=values, local=local, weight=weight, random_state=seed + 2)
-        for weight, values in (("trusted-only", trusted), ("full-local", raw), ("adaptive", trusted))
+        "trusted-only": study.estimate(trusted=trusted, local=local, weight="trusted-only", random_state=seed + 2),
+        "full-local": study.estimate(trusted=None, local=everybody, weight="local-only", **alone),
+        "adaptive": study.estimate(trusted=trusted, local=local, random_state=seed + 2),
     }
     return Demo(float(np.clip(delays, *BOUNDS).mean()), estimates, simulation)
 

@@ -1,7 +1,7 @@
-"""From two summaries to an estimate, in three steps: check (`hybriddp.distribution.check`), pay, fit.
+"""From two summaries to an estimate, in three steps: check (`hybriddp.distribution.check`), release, fit.
 
-`check_groups` looks at everything before anything is spent. `pay` writes the cost into the ledger and draws the
-curator's noise: the only release about the trusted group. The fits are post-processing of private numbers.
+`check_groups` looks at everything before anything is spent. The door (`hybriddp.release.release`) releases the trusted
+group's histograms: the only release about the group. The fits are post-processing of private numbers.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,14 @@ from hybriddp.distribution.check import CheckedGroups, check_groups
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.fit import fit_groups
 from hybriddp.distribution.least_squares import MaskedEvidence
-from hybriddp.distribution.release import PrivateHistogram, histogram_event, release_histogram
+from hybriddp.distribution.release import PrivateHistogram
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.privacy import NEIGHBORS
 from hybriddp.randomness import simulation_generator
-from hybriddp.release.charging import Charged, charge_study
+from hybriddp.release.charging import Charged
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
+from hybriddp.release.release import release_all
 from hybriddp.study.reports import Reports
 from hybriddp.study.result import Statement
 from hybriddp.study.study import refused_parts
@@ -46,18 +47,32 @@ def answer_distribution(
     """The estimate of a study; see `DistributionStudy.estimate`."""
     require_ledger(ledger)
     checked = check_groups(study, trusted, local, single_group=single_group)
-    released = pay(checked, ledger=ledger, random_state=random_state)
-    charged = Charged.NOT
-    if ledger is not None and random_state is None and _is_from_reports(checked):
-        charged = charge_study(ledger, [], [study.reports_event()], promised=study.privacy)
-    estimate = estimate_from(checked, released, groups_may_differ, seeded=random_state is not None)
-    return replace(estimate, privacy=estimate.privacy.charged(charged))
+    return _released_answers({None: checked}, groups_may_differ, ledger=ledger, random_state=random_state)[None]
 
 
-def _is_from_reports(checked: CheckedGroups) -> bool:
-    """Whether there is no trusted group, and reports that are no simulation."""
-    reports = checked.local
-    return not checked.n_trusted and reports is not None and reports.count > 0 and not reports.seeded
+def _released_answers(
+    parts: Mapping[Any, CheckedGroups],
+    groups_may_differ: bool,
+    *,
+    ledger: Ledger | None,
+    random_state: int | np.random.Generator | None,
+) -> dict[Any, DistributionEstimate]:
+    """Release the histograms of all parts together, and make an estimate of each; reports are decoded before."""
+    evidence = {key: evidence_of(part.study, part.local) for key, part in parts.items()}
+    asked = {
+        key: (part.study.statistic(part.trusted), part.study.cost)
+        for key, part in parts.items()
+        if part.trusted is not None and part.n_trusted
+    }
+    reports = [part.study.cost for part in parts.values() if part.is_from_reports]
+    batch = release_all(list(asked.values()), reports, ledger=ledger, random_state=random_state)
+    released = {key: PrivateHistogram.of(one) for key, one in zip(asked, batch.released, strict=True)}
+    seeded, found = random_state is not None, {}
+    for key, part in parts.items():
+        one = estimate_from(part, released.get(key), evidence[key], groups_may_differ, seeded=seeded)
+        charged = batch.charged if part.is_from_reports else Charged.NOT
+        found[key] = replace(one, privacy=one.privacy.charged(charged))
+    return found
 
 
 def answer_distribution_parts(
@@ -85,16 +100,7 @@ def answer_distribution_parts(
     if problems:
         raise refused_parts(problems, len(summaries))
     rng = None if random_state is None else simulation_generator(random_state, "parts")
-    paid = ledger is not None and rng is None
-    if ledger is not None and paid:
-        asked = [part.study for part in parts.values() if part.n_trusted]
-        releases = [histogram_event(one.whole_digest, one.privacy, one.users, one.name) for one in asked]
-        reports = [part.study.reports_event() for part in parts.values() if _is_from_reports(part)]
-        charge_study(ledger, releases, reports, promised=study.privacy)
-    return {
-        key: estimate_from(part, pay(part, paid=paid, random_state=rng), groups_may_differ, seeded=rng is not None)
-        for key, part in parts.items()
-    }
+    return _released_answers(parts, groups_may_differ, ledger=ledger, random_state=rng)
 
 
 def _pair(key: object, pair: Any) -> CountPair:  # noqa: ANN401
@@ -103,33 +109,6 @@ def _pair(key: object, pair: Any) -> CountPair:  # noqa: ANN401
     if not right or not all(item is None or isinstance(item, kind) for item, kind in zip(pair, kinds, strict=True)):
         raise DataError(f"{key}: summaries must hold a pair of a trusted and a local summary, or None, for every key.")
     return pair[0], pair[1]
-
-
-def pay(
-    checked: CheckedGroups,
-    *,
-    ledger: Ledger | None = None,
-    paid: bool = False,
-    random_state: int | np.random.Generator | None = None,
-) -> PrivateHistogram | None:
-    """The trusted group's histograms with noise, paid for first; None if there is nobody in it.
-
-    With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
-    is a simulation, which is no release and costs nothing.
-    """
-    raw, study = checked.trusted, checked.study
-    if raw is None or not raw.count:
-        return None
-    return release_histogram(
-        np.array(raw.counts, np.int64),
-        study=study.whole_digest,
-        privacy=study.privacy,
-        part=study.users,
-        name=study.name,
-        ledger=ledger,
-        paid=paid,
-        random_state=random_state,
-    )
 
 
 def evidence_of(study: "DistributionStudy", reports: PatternCounts | None) -> MaskedEvidence | None:
@@ -142,14 +121,19 @@ def evidence_of(study: "DistributionStudy", reports: PatternCounts | None) -> Ma
 
 
 def estimate_from(
-    checked: CheckedGroups, released: PrivateHistogram | None, groups_may_differ: bool, *, seeded: bool
+    checked: CheckedGroups,
+    released: PrivateHistogram | None,
+    evidence: MaskedEvidence | None,
+    groups_may_differ: bool,
+    *,
+    seeded: bool,
 ) -> DistributionEstimate:
     """The estimate from what was released."""
     study, reports = checked.study, checked.local
     promise = study.privacy
     return DistributionEstimate(
         study=study,
-        fits=fit_groups(released, evidence_of(study, reports)),
+        fits=fit_groups(released, evidence),
         n_trusted=checked.n_trusted,
         n_local=checked.n_local,
         privacy=Statement(

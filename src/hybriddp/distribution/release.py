@@ -24,11 +24,7 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.masked import N_BINS
 from hybriddp.grid import read_only
-from hybriddp.privacy import Privacy
-from hybriddp.release.charging import charge_study
-from hybriddp.release.event import Event, Part
-from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.release.mechanisms import release_vector
+from hybriddp.release.release import ReleasedNumbers
 
 N_COARSE = 16
 SENSITIVITY = 4
@@ -50,6 +46,11 @@ class PrivateHistogram:
     """Whether a ledger has it."""
     seeded: bool
     """Whether the noise can be repeated: then this is a simulation, and hides nothing."""
+
+    @classmethod
+    def of(cls, released: ReleasedNumbers) -> "PrivateHistogram":
+        """Take both histograms as they were released."""
+        return cls(released.count, released.values, released.variance, released.counted, released.seeded)
 
     @property
     def fractions(self) -> FloatArray:
@@ -88,49 +89,3 @@ def noise_shape() -> FloatArray:
     inverse = np.eye(N_BINS) - blocks / (1 + _WIDE)  # (I + J)^-1, since J² = 16 J
     ones = inverse.sum(axis=1)
     return read_only(inverse - np.outer(ones, ones) / ones.sum())
-
-
-def histogram_event(study: str, privacy: Privacy, part: Part | None, name: str | None = None) -> Event:
-    """Make the event that `release_histogram` charges."""
-    what = "histogram of the trusted group"
-    return Event.now(what, who="trusted", study=study, privacy=privacy, part=part, name=name)
-
-
-def release_histogram(
-    counts: IntArray,
-    *,
-    study: str,
-    privacy: Privacy,
-    part: Part | None = None,
-    name: str | None = None,
-    ledger: Ledger | None = None,
-    paid: bool = False,
-    random_state: int | np.random.Generator | None = None,
-) -> PrivateHistogram:
-    """Both histograms of the trusted group with noise, paid for first.
-
-    Parameters
-    ----------
-    counts : ndarray of int
-        How many of them are in each bin, exactly.
-    study : str
-        The digest of the study, for the ledger.
-    privacy : Privacy
-        What the release may cost each user; δ is 0.
-    part : Part, optional
-        Which part of the trusted group it is about, for the ledger.
-    name : str, optional
-        The name of the study, for the ledger.
-    ledger : Ledger, optional
-        Where the cost is written down before the noise is drawn; `BudgetError` if there is not enough left.
-    paid : bool
-        Whether it has been written down already, together with others (`histogram_event`).
-    random_state : int or numpy.random.Generator, optional
-        For simulation only. A simulation is not a release and is not written down.
-    """
-    seeded = random_state is not None
-    if ledger is not None and not seeded and not paid:
-        charge_study(ledger, [histogram_event(study, privacy, part, name)], promised=privacy)
-    noisy = release_vector(tree(counts), sensitivity=SENSITIVITY, privacy=privacy, random_state=random_state)
-    counted = (ledger is not None or paid) and not seeded
-    return PrivateHistogram(int(counts.sum()), noisy.values, noisy.variance, counted=counted, seeded=seeded)

@@ -15,6 +15,7 @@ from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution.answer import CountPair, answer_distribution, answer_distribution_parts
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
+from hybriddp.distribution.release import SENSITIVITY, tree
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import Grid, as_array, as_floats
@@ -22,6 +23,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.event import Part
 from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.release.statistic import Statistic
 from hybriddp.study.document import compact
 from hybriddp.study.reports import Reports, refuse_reports
 from hybriddp.study.study import Study, check_study, require_same_text
@@ -163,6 +165,11 @@ class DistributionStudy(Study):
             clamped += int(np.count_nonzero(x < self.bounds[0])) + int(np.count_nonzero(x > self.bounds[1]))
             counts += np.bincount(self.bins.of_units(self.grid.units(x)), minlength=N_BINS)
         return BinCounts(self.digest, tuple(counts.tolist()), len(array) - int(counts.sum()), clamped)
+
+    def statistic(self, trusted: BinCounts) -> Statistic:
+        """Both histograms of the trusted group: a replaced value changes two counts of each by 1."""
+        exact = tree(np.array(trusted.counts, np.int64))
+        return Statistic("histogram of the trusted group", exact, SENSITIVITY, trusted.count)
 
     def summarize_local(self, reports: Reports | ArrayLike) -> PatternCounts:
         """The local group's reports as one count per report; what is none is left out and counted.

@@ -8,8 +8,9 @@ from hybriddp.items.counts import ItemCounts
 from hybriddp.items.discovery import DiscoveryCounts, DiscoveryQuestion, DiscoveryRule
 from hybriddp.items.estimate import HeavyHitters, ItemRow
 from hybriddp.items.heavy_hitters import heavy_hitters
-from hybriddp.items.open_release import PrivateItems, ThresholdRule
+from hybriddp.items.open_release import PrivateItems
 from hybriddp.items.study import HeavyHitterStudy
+from hybriddp.release.threshold import ThresholdRule
 
 __all__ = [
     "DiscoveryCounts",

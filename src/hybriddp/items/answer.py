@@ -26,12 +26,13 @@ from hybriddp.items.coding import CODE_BITS, NO_STRING, unscramble
 from hybriddp.items.counts import ItemCounts
 from hybriddp.items.discovery import DiscoveryCounts
 from hybriddp.items.estimate import HeavyHitters
-from hybriddp.items.open_release import PrivateItems, ThresholdRule, release_items
+from hybriddp.items.open_release import PrivateItems, release_items
 from hybriddp.items.prefix_search import local_shares, search_prefixes
 from hybriddp.items.records import items_of
 from hybriddp.privacy import NEIGHBORS
-from hybriddp.release.charging import charge_study, reports_event
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
+from hybriddp.release.release import charge_reports
+from hybriddp.release.threshold import ThresholdRule
 from hybriddp.reporting.wording import counted
 from hybriddp.shares.blend import blend
 from hybriddp.shares.categories import is_shown
@@ -142,8 +143,7 @@ def answer_discovery(
             trusted.counts,
             n_trusted,
             study.rule,
-            study=study.digest,
-            name=study.name,
+            study.cost,
             candidates=items,
             ledger=ledger,
             random_state=random_state,
@@ -160,9 +160,8 @@ def answer_discovery(
         listed = np.array([item not in scores for item in items], np.bool_)
         of_trusted = trusted_shares(counts, n_trusted, released.rule, listed)
     statement = _statement(study, released, seeded=random_state is not None or reports.seeded)
-    if ledger is not None and released is None and not statement.seeded:
-        event = reports_event(study.digest, study.privacy, None, study.name)
-        statement = statement.charged(charge_study(ledger, [], [event], promised=study.privacy))
+    if released is None and not statement.seeded:
+        statement = statement.charged(charge_reports(study.cost, ledger=ledger))
     return HeavyHitters.of(
         study,
         items,

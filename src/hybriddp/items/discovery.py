@@ -26,9 +26,9 @@ from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
 from hybriddp.errors import DataError, ParameterError, ProtocolError, raise_unchained
 from hybriddp.items.coding import CODE_BITS, Alphabet, Codes, scramble
-from hybriddp.items.open_release import ThresholdRule
 from hybriddp.privacy import canonical_epsilon
 from hybriddp.randomness import byte_source
+from hybriddp.release.threshold import ThresholdRule
 from hybriddp.study.reports import Reports, receive, refuse_bad_reports
 
 LEVELS = (16, 24, 32, 40, 48)

@@ -1,126 +1,23 @@
-r"""One thresholded release of an open domain: the list of frequent items, and how many trusted users have each.
+"""The trusted group's list of frequent items, with noisy counts, as it was released: list *and* estimate.
 
-Nobody knows beforehand which items there are. So noise is added to the count of every item that somebody has, and an
-item is shown, with its noisy count, if that reaches a threshold $T$; nothing else leaves. What is shown is list *and*
-estimate: no users are held back for a second look.
-
-**Why the threshold hides a single person.** Every user has one item. Let $X$ and $X'$ differ in the item of one user:
-at most two counts change, by 1 each. The noise is discrete Laplace, $P[Z = k] \propto e^{-|k|/b}$, of scale
-$b \ge 2/\epsilon$, independent for all items, and
-
-$$
-\delta_1 = P[1 + Z \ge T] = \frac{e^{-(T-1)/b}}{1 + e^{-1/b}}
-$$
-
-is the chance that an item of a single person is shown. An item whose count is 0 is never shown. Compare what is shown
-of each item whose count changes, from $X$ to $X'$:
-
-- *common* (in both data sets): a function of a count with noise, so the odds of anything are at most $e^{1/b}$;
-- *appearing* (count 0 in $X$, 1 in $X'$): under $X$ surely not shown, under $X'$ not shown with probability
-  $1 - \delta_1$. The odds are at most $1/(1 - \delta_1) \le e^{1/b}$, which `verify` requires;
-- *vanishing* (count 1 in $X$, 0 in $X'$), at most one: let $E$ be the event that it is shown under $X$,
-  $P[E] \le \delta_1$. If it is not shown, that is what $X'$ surely shows, with odds at most 1.
-
-The items are independent, so for every set $S$ of results, with at most two common and appearing items,
-
-$$
-P[A(X) \in S] \le P[E] + P[A(X) \in S, \text{not } E] \le \delta_1 + e^{2/b} P[A(X') \in S]
-\le \delta + e^\epsilon P[A(X') \in S] \quad \text{if } \delta_1 \le \delta.
-$$
-
-The smallest such $T$ is an integer next to $1 + \frac{2}{\epsilon}\ln\frac{1}{2\delta}$, found and proven in exact
-arithmetic: $\delta_1 \le \delta$ says that $e^{(T-1)/b} + e^{(T-2)/b} \ge 1/\delta$.
-
-**Public candidates** may be given, found from other data (the local group's reports). Their counts, 0 included, are
-shown with noise and without a threshold: they are common items in the proof.
-
-**What the result gives away.** Items are shown in the order of their noisy counts, and by their texts where these are
-equal: never in an order that the data came in. How many items there are below the threshold is not shown.
+`hybriddp.release.threshold` proves what noise and threshold keep.
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp.errors import NumericalError, ParameterError, ProtocolError
-from hybriddp.privacy import SHIFT, Privacy, exponential
-from hybriddp.release.charging import charge_study
-from hybriddp.release.event import Event
-from hybriddp.release.ledger.ledger import Ledger, require_ledger
-from hybriddp.release.mechanism_record import MechanismRecord
-from hybriddp.release.mechanisms import Mechanism, laplace_scale, laplace_variance
+from hybriddp.errors import NumericalError, ProtocolError
+from hybriddp.privacy import Privacy
+from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.release.release import ReleaseCost, release_open
+from hybriddp.release.statistic import OpenStatistic
+from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares.categories import is_shown
-
-SENSITIVITY = 2
-"""A user has one item: if it is replaced, two counts change by 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class ThresholdRule:
-    """The noise and the threshold of a release of an open domain.
-
-    Attributes
-    ----------
-    privacy : Privacy
-        What it costs every trusted user.
-    scale : float
-        $b$ of the discrete Laplace noise.
-    threshold : int
-        $T$: what a noisy count must reach.
-
-    Examples
-    --------
-    >>> ThresholdRule.of(Privacy(epsilon=1, delta=1e-6)).threshold
-    28
-    """
-
-    privacy: Privacy
-    scale: float
-    threshold: int
-
-    @classmethod
-    def of(cls, privacy: Privacy) -> "ThresholdRule":
-        """The least noise and the lowest threshold that keep the promise."""
-        require_delta(privacy)
-        return _rule(privacy)
-
-    def verify(self) -> None:
-        """Prove the release's (ε, δ) in exact arithmetic, or raise `NumericalError`."""
-        b, delta = Fraction(self.scale), self.privacy.exact_delta
-        if SENSITIVITY / b > self.privacy.exact_epsilon:
-            raise NumericalError("The noise of the release is too little for its ε.")
-        if not _hides(b, self.threshold, delta):
-            raise NumericalError("The threshold of the release is too low for its δ.")
-        # 1/(1 - δ) <= e^(1/b), of which 1 + 1/b is a lower bound.
-        if (1 - delta) * (1 + 1 / b) < 1:
-            raise NumericalError("The δ of the release is too large for its ε.")
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise on a count."""
-        return laplace_variance(self.scale)
-
-    @property
-    def single_chance(self) -> float:
-        r"""$\delta_1$: how likely an item is to be shown that only one person has."""
-        return math.exp(-(self.threshold - 1) / self.scale) / (1 + math.exp(-1 / self.scale))
-
-
-def require_delta(privacy: Privacy) -> None:
-    """Raise `ParameterError` if δ is 0, with the reason."""
-    if privacy.exact_delta == 0:
-        remedy = (
-            "Without a list of items beforehand, an item that only one person has shows that they are there whenever "
-            "it is shown, and δ bounds how likely that is. With a public list of items (domain=…) δ may be 0."
-        )
-        raise ParameterError("delta", "above 0 for an open domain", privacy.delta, remedy=remedy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,71 +109,13 @@ def release_items(
     counts: Mapping[str, int],
     n_users: int,
     rule: ThresholdRule,
+    cost: ReleaseCost,
     *,
-    study: str,
-    name: str | None = None,
     candidates: Sequence[str] = (),
     ledger: Ledger | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> PrivateItems:
-    """The items that enough trusted users have, with noisy counts, paid for first.
-
-    Parameters
-    ----------
-    counts : mapping
-        How many users have each item, exactly: each user adds 1 to at most one of them.
-    n_users : int
-        Number of trusted users.
-    rule : ThresholdRule
-        The noise and the threshold.
-    study : str
-        The digest of the study, for the ledger.
-    name : str, optional
-        The name of the study, for the ledger.
-    candidates : sequence of str
-        Public items that are shown without a threshold, whether anybody has them or not.
-    ledger : Ledger, optional
-        Where the cost is written down before the noise is drawn; `BudgetError` if there is not enough left.
-    random_state : int or numpy.random.Generator, optional
-        For simulation only. A simulation is not a release and is not written down.
-    """
-    require_ledger(ledger)
-    rule.verify()
-    seeded = random_state is not None
-    if ledger is not None and not seeded:
-        charge_study(ledger, [items_event(study, rule.privacy, name)], promised=rule.privacy)
-    # Sorted, so that seeded noise does not depend on the order of the data either.
-    public = set(candidates)
-    seen = sorted(public | counts.keys())
-    noise = Mechanism("discrete-laplace", rule.scale).draw((len(seen),), random_state).tolist()
-    noisy = {item: counts.get(item, 0) + drawn for item, drawn in zip(seen, noise, strict=True)}
-    kept = [item for item in seen if item in public or noisy[item] >= rule.threshold]
-    kept.sort(key=lambda item: (-noisy[item], item))
-    counted = ledger is not None and not seeded
-    return PrivateItems(study, tuple(kept), tuple(noisy[item] for item in kept), n_users, rule, counted, seeded)
-
-
-def items_event(study: str, privacy: Privacy, name: str | None = None) -> Event:
-    """Make the event that `release_items` charges."""
-    what, mechanism = "list of frequent items", MechanismRecord("thresholded")
-    return Event.now(what, who="trusted", study=study, privacy=privacy, mechanism=mechanism, name=name)
-
-
-@lru_cache(maxsize=256)
-def _rule(privacy: Privacy) -> ThresholdRule:
-    scale = laplace_scale(SENSITIVITY, Privacy(epsilon=privacy.epsilon))
-    target = privacy.exact_delta
-    threshold = max(2, math.floor(1 + scale * math.log(1 / (2 * float(target)))) - 2)
-    while threshold > 2 and _hides(Fraction(scale), threshold - 1, target):
-        threshold -= 1
-    while not _hides(Fraction(scale), threshold, target):
-        threshold += 1
-    rule = ThresholdRule(privacy, scale, threshold)
-    rule.verify()
-    return rule
-
-
-def _hides(scale: Fraction, threshold: int, chance: Fraction) -> bool:
-    r"""Whether $e^{(T-1)/b} + e^{(T-2)/b} \ge 1/\text{chance}$, by lower bounds of both terms."""
-    terms = sum(exponential((threshold - k) / scale, SHIFT) for k in (1, 2))
-    return terms * chance >= 1 << SHIFT
+    """Release the items that enough trusted users have, and all public candidates, with noisy counts."""
+    statistic = OpenStatistic("list of frequent items", counts, n_users, tuple(candidates))
+    found = release_open(statistic, rule, cost, ledger=ledger, random_state=random_state)
+    return PrivateItems(cost.study, found.items, found.counts, n_users, rule, found.counted, found.seeded)

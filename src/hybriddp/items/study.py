@@ -17,10 +17,12 @@ from hybriddp.items.coding import Alphabet
 from hybriddp.items.counts import ItemCounts
 from hybriddp.items.discovery import DiscoveryCounts, DiscoveryQuestion, DiscoveryRule
 from hybriddp.items.estimate import HeavyHitters
-from hybriddp.items.open_release import PrivateItems, ThresholdRule, release_items, require_delta
+from hybriddp.items.open_release import PrivateItems, release_items
 from hybriddp.items.records import items_of, shown_item
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.release.release import ReleaseCost
+from hybriddp.release.threshold import ThresholdRule, require_delta
 from hybriddp.reporting.wording import counted
 from hybriddp.shares.categories import OTHER, is_shown
 from hybriddp.shares.study import FrequencyStudy
@@ -148,6 +150,11 @@ class HeavyHitterStudy:
     # Public numbers
 
     @property
+    def cost(self) -> ReleaseCost:
+        """What the release, or an estimate from reports alone, costs each user."""
+        return ReleaseCost(self.digest, self.name, self.privacy, self.privacy)
+
+    @property
     def rule(self) -> ThresholdRule:
         """The noise and the threshold of the trusted group's release."""
         return ThresholdRule.of(self.privacy)
@@ -231,8 +238,7 @@ class HeavyHitterStudy:
             summary.counts,
             summary.n_users,
             self.rule,
-            study=self.digest,
-            name=self.name,
+            self.cost,
             ledger=ledger,
             random_state=random_state,
         )

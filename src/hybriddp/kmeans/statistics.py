@@ -59,7 +59,7 @@ One after the other, for arrays and for the columns of a table alike.
 """
 
 
-class Statistic(ABC):
+class PointStatistic(ABC):
     """A vector of integers, one vector per user, added up."""
 
     @property
@@ -78,7 +78,7 @@ class Statistic(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram(Statistic):
+class Histogram(PointStatistic):
     """How many users are at each vertex of a grid.
 
     Rounding to a vertex is not drawn but computed: a hash of the position decides between up and down. For values that
@@ -105,7 +105,7 @@ class Histogram(Statistic):
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSizes(Statistic):
+class ClusterSizes(PointStatistic):
     """How many users are nearest to each center."""
 
     labels: Labels
@@ -120,7 +120,7 @@ class ClusterSizes(Statistic):
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSums(Statistic):
+class ClusterSums(PointStatistic):
     """How many users are nearest to each center, and the sum of their residuals, each clipped to a radius in $L_1$.
 
     Residuals are measured in parts of the radius of their cluster: a residual of that length adds `L1_UNIT`, and a user
@@ -154,7 +154,7 @@ class ClusterSums(Statistic):
 
 
 @dataclass(frozen=True, slots=True)
-class SecondMoments(Statistic):
+class SecondMoments(PointStatistic):
     r"""The sum of $zz^T$, $z = x - \mu$: the upper triangle, each user's clipped to ``bound`` in $L_1$."""
 
     center: FloatArray
@@ -207,7 +207,7 @@ class TrustedPoints(Protocol):
     def count(self) -> int:
         """Number of users."""
 
-    def exact(self, statistic: Statistic) -> IntArray:
+    def exact(self, statistic: PointStatistic) -> IntArray:
         """The statistic without noise."""
 
 
@@ -223,7 +223,7 @@ class PointArray:
     def count(self) -> int:
         return len(self._points)
 
-    def exact(self, statistic: Statistic) -> IntArray:
+    def exact(self, statistic: PointStatistic) -> IntArray:
         total = np.zeros(statistic.size, np.int64)
         for part in blocks(self.count, BLOCK):
             total += statistic.compute(self.box.place_checked(self._points[part]).points)

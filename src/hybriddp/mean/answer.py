@@ -1,7 +1,7 @@
-r"""From two summaries to an estimate, in three steps: check (`hybriddp.mean.check`), pay, weigh.
+r"""From two summaries to an estimate, in three steps: check (`hybriddp.mean.check`), release, weigh.
 
-`check` looks at everything before anything is spent. `pay` writes the cost into the ledger and draws the curator's
-noise: the only release about the trusted group. `weigh` is post-processing of private numbers: it chooses the weight,
+`check` looks at everything before anything is spent. The door (`hybriddp.release.release`) releases the trusted group's
+total: the only release about the group. `weigh` is post-processing of private numbers: it chooses the weight,
 doubts that the groups are alike, and keeps the adaptive answer within the bounds.
 
 The last is the linear rule with the least worst case. If $y$ estimates a mean in $[0, 1]$ without bias and with
@@ -26,18 +26,16 @@ from numpy.typing import ArrayLike
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import weights
-from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_spread
+from hybriddp.mean.check import Checked, WeightRule, check
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, VarianceEvidence, noise_law
-from hybriddp.mean.plausible import implausible_reports
 from hybriddp.mean.published import exact_width, fixed_weight
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
 from hybriddp.randomness import simulation_generator
-from hybriddp.release.charging import Charged, charge_study
-from hybriddp.release.event import Event
+from hybriddp.release.charging import Charged
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
-from hybriddp.release.mechanisms import PrivateTotal, release_total, total_event
+from hybriddp.release.release import ReleasedNumbers, release_all
 from hybriddp.study.intervals import NoiseLaw
 from hybriddp.study.reports import Reports
 from hybriddp.study.result import Statement
@@ -62,22 +60,26 @@ def answer(
 ) -> Estimate:
     """The estimate of a study; see `MeanStudy.estimate`."""
     require_ledger(ledger)
-    if rule.weight == "full-local":
-        return _full_local(study, trusted, check_local(study, local), rule, ledger, random_state)
     checked = check(study, trusted, local, rule, single_group=single_group)
-    released = pay(checked, ledger=ledger, random_state=random_state)
-    charged = Charged.NOT
-    if ledger is not None and random_state is None and _is_from_reports(checked):
-        charged = charge_study(ledger, [], [study.reports_event()], promised=study.privacy)
-    estimate = estimate_from(checked, released, seeded=random_state is not None)
-    return replace(estimate, privacy=estimate.privacy.charged(charged))
+    return _released_answers({None: checked}, ledger=ledger, random_state=random_state)[None]
 
 
-def _is_from_reports(checked: Checked) -> bool:
-    """Whether an estimate takes nothing from the trusted group, and reports that are no simulation."""
-    reports = checked.local
-    asked = checked.n_trusted and checked.rule.needs_trusted
-    return not asked and reports is not None and reports.count > 0 and not reports.seeded
+def _released_answers(
+    parts: Mapping[Any, Checked], *, ledger: Ledger | None, random_state: int | np.random.Generator | None
+) -> dict[Any, Estimate]:
+    """Release the totals of all parts together, and make an estimate of each; reports have been decoded before."""
+    asked = {
+        key: (part.study.statistic(part.trusted), part.study.cost)
+        for key, part in parts.items()
+        if part.trusted is not None and part.asked
+    }
+    reports = [part.study.cost for part in parts.values() if part.is_from_reports]
+    batch = release_all(list(asked.values()), reports, ledger=ledger, random_state=random_state)
+    released = dict(zip(asked, batch.released, strict=True))
+    seeded = random_state is not None
+    estimates = {key: estimate_from(part, released.get(key), seeded=seeded) for key, part in parts.items()}
+    charged = {key: batch.charged if parts[key].is_from_reports else Charged.NOT for key in parts}
+    return {key: replace(one, privacy=one.privacy.charged(charged[key])) for key, one in estimates.items()}
 
 
 def answer_parts(
@@ -104,16 +106,7 @@ def answer_parts(
     if problems:
         raise refused_parts(problems, len(summaries))
     rng = None if random_state is None else simulation_generator(random_state, "parts")
-    paid = ledger is not None and rng is None
-    if ledger is not None and paid:
-        asked = [part.study.users for part in parts.values() if part.n_trusted]
-        releases = [total_event(study.digest, study.privacy, users, study.name) for users in asked]
-        reports = [part.study.reports_event() for part in parts.values() if _is_from_reports(part)]
-        charge_study(ledger, releases, reports, promised=study.privacy)
-    return {
-        key: estimate_from(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
-        for key, part in parts.items()
-    }
+    return _released_answers(parts, ledger=ledger, random_state=rng)
 
 
 def _pair(key: object, pair: Any) -> Pair:  # noqa: ANN401
@@ -124,35 +117,7 @@ def _pair(key: object, pair: Any) -> Pair:  # noqa: ANN401
     return pair[0], pair[1]
 
 
-def pay(
-    checked: Checked,
-    *,
-    ledger: Ledger | None = None,
-    paid: bool = False,
-    random_state: int | np.random.Generator | None = None,
-) -> PrivateTotal | None:
-    """The trusted group's total with noise, paid for first; None if nothing about the group needs to be released.
-
-    With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
-    is a simulation, which is no release and costs nothing.
-    """
-    raw, study = checked.trusted, checked.study
-    if raw is None or not raw.count or not checked.rule.needs_trusted:
-        return None
-    return release_total(
-        raw.count,
-        raw.total,
-        study=study.whole_digest,
-        privacy=study.privacy,
-        part=study.users,
-        name=study.name,
-        ledger=ledger,
-        paid=paid,
-        random_state=random_state,
-    )
-
-
-def estimate_from(checked: Checked, released: PrivateTotal | None, *, seeded: bool) -> Estimate:
+def estimate_from(checked: Checked, released: ReleasedNumbers | None, *, seeded: bool) -> Estimate:
     """The estimate from what was released, with what rounding for publication needs."""
     study, reports, rule = checked.study, checked.local, checked.rule
     counted = released is not None and released.counted
@@ -160,7 +125,7 @@ def estimate_from(checked: Checked, released: PrivateTotal | None, *, seeded: bo
     found = weigh(
         study,
         None if released is None else TrustedStatistics.of(released),
-        None if reports is None or not reports.count else reports.statistics(study.channel),
+        checked.reported,
         rule,
         Statement.of(study, released=released is not None, counted=counted, seeded=seeded),
         n_users=checked.n_trusted + checked.n_local,
@@ -170,46 +135,16 @@ def estimate_from(checked: Checked, released: PrivateTotal | None, *, seeded: bo
     return replace(found, exact=exact, tied=tied, implausible_reports=checked.implausible)
 
 
-def _exact(found: Estimate, released: PrivateTotal | None, reports: LocalSummary | LaplaceSummary | None) -> Fraction:
+def _exact(
+    found: Estimate, released: ReleasedNumbers | None, reports: LocalSummary | LaplaceSummary | None
+) -> Fraction:
     """The weighted mean without rounding errors, from the released integers."""
     study, w, mean = found.study, Fraction(found.weight), Fraction(0)
     if released is not None and w:
-        mean += w * Fraction(released.total, released.count * UNITS)
+        mean += w * Fraction(int(released.values[0]), released.count * UNITS)
     if reports is not None and reports.count and w < 1:
         mean += (1 - w) * reports.exact_mean(study.channel)
     return Fraction(study.bounds[0]) + exact_width(study) * mean
-
-
-def _full_local(
-    study: "MeanStudy",
-    trusted: TrustedSummary | ArrayLike | None,
-    reports: LocalSummary | LaplaceSummary | None,
-    rule: WeightRule,
-    ledger: Ledger | None,
-    random_state: int | np.random.Generator | None,
-) -> Estimate:
-    """Everybody reports locally ([ADK20], Full-LM): the curator randomizes what trusted users gave it."""
-    implausible = implausible_reports(study, reports)
-    check_spread(study, reports)
-    if trusted is None or isinstance(trusted, TrustedSummary):
-        raise DataError("The full-local estimate needs the trusted users' values themselves: a report for each.")
-    units = study.grid.place(trusted).units
-    if len(units) + (reports.count if reports else 0) < study.min_group_size:
-        raise DataError(f"There are fewer users than the {study.min_group_size} that the study asks for.")
-    counted = ledger is not None and random_state is None
-    if ledger is not None and counted and len(units):
-        what, whole = "reports for the trusted group", study.whole_digest
-        event = Event.now(what, who="trusted", study=whole, privacy=study.privacy, part=study.users, name=study.name)
-        charge_study(ledger, [event], promised=study.privacy)
-    generator = None if random_state is None else simulation_generator(random_state, "full-local")
-    theirs = study.summarize_local(study.channel.sample(units, random_state=generator))
-    everybody = theirs if reports is None else theirs + reports
-    seeded = random_state is not None or (reports is not None and reports.seeded)
-    statement = Statement.of(study, released=True, counted=counted, seeded=seeded)
-    local = everybody.statistics(study.channel)
-    found = weigh(study, None, local, rule, statement, n_users=local.count)
-    tied, exact = reports is None or reports.tied, _exact(found, None, everybody)
-    return replace(found, exact=exact, tied=tied, implausible_reports=implausible)
 
 
 class _Weighed(NamedTuple):

@@ -12,6 +12,7 @@ from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.mean.plausible import implausible_reports, spread_is_refuted
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.mean.weights import LocalStatistics
 from hybriddp.reporting.wording import counted
 from hybriddp.study.reports import Reports
 from hybriddp.study.study import EMPTY
@@ -19,7 +20,7 @@ from hybriddp.study.study import EMPTY
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
 
-WEIGHTS = ("adaptive", "known-variance", "privacy", "naive", "trusted-only", "local-only", "full-local")
+WEIGHTS = ("adaptive", "known-variance", "privacy", "naive", "trusted-only", "local-only")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Checked:
     local: LocalSummary | LaplaceSummary | None
     rule: WeightRule
     implausible: int = 0  # at least so many of the reports did not come out of the study's channel
+    reported: LocalStatistics | None = None  # what the reports say; None if there are none
 
     @property
     def n_trusted(self) -> int:
@@ -76,6 +78,16 @@ class Checked:
     def n_local(self) -> int:
         """How many local users there are."""
         return self.local.count if self.local else 0
+
+    @property
+    def asked(self) -> bool:
+        """Whether something about the trusted group is to be released."""
+        return bool(self.n_trusted) and self.rule.needs_trusted
+
+    @property
+    def is_from_reports(self) -> bool:
+        """Whether an estimate takes nothing from the trusted group, and reports that are no simulation."""
+        return not self.asked and self.local is not None and self.local.count > 0 and not self.local.seeded
 
 
 def check(
@@ -96,6 +108,8 @@ def check(
     _check_sizes(checked, single_group=single_group)
     checked = replace(checked, implausible=implausible_reports(study, reports))
     check_spread(study, reports)
+    if reports is not None and reports.count:
+        checked = replace(checked, reported=reports.statistics(study.channel))
     return checked
 
 

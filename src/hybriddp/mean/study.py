@@ -23,6 +23,7 @@ from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
 from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.release.statistic import Statistic
 from hybriddp.study.document import compact
 from hybriddp.study.reports import Reports, refuse_reports
 from hybriddp.study.study import Study, check_study, require_same_text
@@ -199,6 +200,10 @@ class MeanStudy(Study):
             total += int(self.grid.units(x, scratch=scratch).sum(dtype=np.int64))
         return TrustedSummary(self.digest, count, total, len(array) - count, clamped)
 
+    def statistic(self, trusted: TrustedSummary) -> Statistic:
+        r"""Sum of the trusted users' units: one user moves it by at most the whole range, $2^{24}$."""
+        return Statistic("total of the trusted group", np.array([trusted.total]), UNITS, trusted.count)
+
     def summarize_local(self, codes: Reports | ArrayLike) -> LocalSummary | LaplaceSummary:
         """The local group's reports as one count per code; what is no code is left out and counted.
 
@@ -244,8 +249,7 @@ class MeanStudy(Study):
             ``"adaptive"``: ours, which needs to know nothing, yields where the groups' means diverge and keeps to the
             bounds. The others are the paper's, unbiased and as noise makes them: ``"known-variance"`` is the best for
             the ``sd`` that you give, ``"privacy"`` minimizes the noise, ``"naive"`` is the fraction of users who trust,
-            a number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group, and in ``"full-local"``
-            the trusted users' values (an array of them is needed) are randomized like all others.
+            a number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group.
         sd : float, optional
             The standard deviation of the values, for ``"known-variance"``.
         single_group : bool

@@ -41,7 +41,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import UNITS, read_only
-from hybriddp.release.mechanisms import PrivateTotal
+from hybriddp.release.release import ReleasedNumbers
 
 ETA = 0.02
 WORSE = 0.01
@@ -68,12 +68,12 @@ class TrustedStatistics:
     laplace: bool  # whether the noise is Laplace; Gaussian if not
 
     @classmethod
-    def of(cls, released: PrivateTotal) -> "TrustedStatistics":
+    def of(cls, released: ReleasedNumbers) -> "TrustedStatistics":
         """From a released total."""
         return cls(
             count=released.count,
-            mean=released.total / (released.count * UNITS),
-            noise=released.mechanism.variance / (released.count * UNITS) ** 2,
+            mean=int(released.values[0]) / (released.count * UNITS),
+            noise=released.variance / (released.count * UNITS) ** 2,
             laplace=released.mechanism.kind == "discrete-laplace",
         )
 

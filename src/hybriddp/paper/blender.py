@@ -34,9 +34,10 @@ import numpy as np
 from hybriddp import _check
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.items.open_release import require_delta
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import simulation_generator
+from hybriddp.release.release import simulate_printed_noise
+from hybriddp.release.threshold import require_delta
 from hybriddp.shares.blend import project_to_simplex
 from hybriddp.shares.categories import OTHER
 
@@ -192,7 +193,9 @@ def blender(
     makers, counters = ([trusted[i] for i in part.tolist()] for part in (order[:cut], order[cut:]))
     threshold = 1 + scale * math.log(1 / float(privacy.delta))
     made = Counter(makers)
-    listed = [item for item in sorted(made, key=repr) if made[item] + rng.laplace(0, scale) > threshold]
+    candidates = sorted(made, key=repr)
+    counted = simulate_printed_noise(np.array([made[item] for item in candidates], np.float64), scale, rng)
+    listed = [item for item, count in zip(candidates, counted.tolist(), strict=True) if count > threshold]
     head = _head(listed)
     noisy = _noisy_shares(head, counters, scale, rng)
     if head_size is not None and len(head.queries) - 1 > head_size:
@@ -232,8 +235,7 @@ def _noisy_shares(head: HeadList, items: Sequence[Record], scale: float, rng: np
     counts = np.zeros((len(head.queries), int(head.sizes.max())))
     np.add.at(counts, (q, u), 1)
     exact = np.array([counts[record] for record in head.records()])
-    noisy: FloatArray = (exact + rng.laplace(0, scale, len(exact))) / len(items)
-    return noisy
+    return simulate_printed_noise(exact, scale, rng) / len(items)
 
 
 def _folded(head: HeadList, noisy: FloatArray, kept: Sequence[Record]) -> tuple[FloatArray, HeadList]:

@@ -1,8 +1,9 @@
-"""What the curator adds before anything about the trusted group leaves its hands, and the ledger of what it cost.
+"""Releases about the trusted group, and the ledger of what they cost.
 
-`release_total` turns the exact total of the trusted group into a `PrivateTotal`, a type of its own: code that handles
-private numbers cannot be handed a raw one by mistake. `Ledger` keeps count of what has been spent, in memory, in a file
-or in another `LedgerStore`; `check_ledger` checks that a file is as it was written.
+`hybriddp.release.release` is the only door: a `Statistic` and a `ReleaseCost` go in, `ReleasedNumbers` with noise come
+out, charged first. Code that handles private numbers cannot be handed raw ones by mistake, because they have types of
+their own. `Ledger` keeps count of what has been spent, in memory, in a file or in another `LedgerStore`; `check_ledger`
+checks that a file is as it was written.
 """
 
 from hybriddp.release.accountant import Accountant
@@ -11,7 +12,8 @@ from hybriddp.release.ledger.check import LedgerCheck, check_ledger, repair_ledg
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.ledger.store import LedgerStore
 from hybriddp.release.mechanism_record import MechanismRecord
-from hybriddp.release.mechanisms import PrivateTotal, release_total
+from hybriddp.release.release import ReleaseCost, ReleasedNumbers
+from hybriddp.release.statistic import Statistic
 
 __all__ = [
     "Accountant",
@@ -21,8 +23,9 @@ __all__ = [
     "LedgerStore",
     "MechanismRecord",
     "Part",
-    "PrivateTotal",
+    "ReleaseCost",
+    "ReleasedNumbers",
+    "Statistic",
     "check_ledger",
-    "release_total",
     "repair_ledger",
 ]

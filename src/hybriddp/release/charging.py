@@ -46,7 +46,12 @@ class Charge:
 
 
 def charge_study(
-    ledger: "Ledger", releases: Sequence[Event], reports: Sequence[Event] = (), *, promised: Privacy
+    ledger: "Ledger",
+    releases: Sequence[Event],
+    reports: Sequence[Event] = (),
+    *,
+    promised: Privacy,
+    in_steps: bool = False,
 ) -> Charged:
     """Charge a study for its releases and reports, all or nothing; `BudgetError` if there is too little left.
 
@@ -61,11 +66,13 @@ def charge_study(
         charged before are free.
     promised : Privacy
         What the study promises its users in total.
+    in_steps : bool
+        Whether the releases are steps of a study whose local users were charged before the first one.
     """
     charges: list[Charge] = []
 
     def decide() -> list[Charge]:
-        charges[:] = [charge for event in releases for charge in _for_release(ledger, event, promised)]
+        charges[:] = [charge for event in releases for charge in _for_release(ledger, event, promised, in_steps)]
         if ledger.count == EVERYBODY:
             charges.extend(Charge(event, None) for event in reports if not _is_charged(ledger, event, promised))
         return charges
@@ -74,11 +81,6 @@ def charge_study(
     if charges:
         return Charged.NOW
     return Charged.BEFORE if reports and ledger.count == EVERYBODY else Charged.NOT
-
-
-def reports_event(study: str, privacy: Privacy, part: Part | None, name: str) -> Event:
-    """Make the event of an estimate from local reports alone."""
-    return Event.now("reports of the local group", who="local", study=study, privacy=privacy, part=part, name=name)
 
 
 def is_again(ledger: "Ledger", event: Event) -> bool:
@@ -91,10 +93,11 @@ def is_again(ledger: "Ledger", event: Event) -> bool:
     return bool(before)
 
 
-def _for_release(ledger: "Ledger", event: Event, promised: Privacy) -> list[Charge]:
+def _for_release(ledger: "Ledger", event: Event, promised: Privacy, in_steps: bool) -> list[Charge]:
     if is_again(ledger, event):
-        return [Charge(event if ledger.count != EVERYBODY else replace(event, who=EVERYBODY, mechanism=None), None)]
-    if ledger.count != EVERYBODY or _is_charged(ledger, event, promised):
+        alone = in_steps or ledger.count != EVERYBODY
+        return [Charge(event if alone else replace(event, who=EVERYBODY, mechanism=None), None)]
+    if in_steps or ledger.count != EVERYBODY or _is_charged(ledger, event, promised):
         return [Charge(event, promised)]
     # Local reports have other noise: of both groups together (ε, δ) is true, and no mechanism.
     both = replace(event, mechanism=None)

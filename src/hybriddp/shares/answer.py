@@ -8,20 +8,16 @@ rest. The cost is written into the ledger before anything is drawn.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.privacy import NEIGHBORS
 from hybriddp.randomness import simulation_generator
-from hybriddp.release.charging import charge_study
-from hybriddp.release.event import Event, Part
+from hybriddp.release.charging import Charged
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
-from hybriddp.release.mechanisms import release_vector
+from hybriddp.release.release import ReleasedNumbers, release_all
 from hybriddp.shares.blend import blend
 from hybriddp.shares.check import CheckedCounts, check_counts
 from hybriddp.shares.estimate import Frequencies
@@ -38,51 +34,9 @@ CountsPair = tuple[TrustedCounts | None, LocalCounts | None]
 """The summaries of one part of the users."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PrivateCounts:
-    """The trusted group's counts with noise: safe to publish unless they are ``seeded``."""
-
-    count: int  # of users, which is public
-    values: FloatArray  # one per category, with noise; some may be negative
-    variance: float  # of the noise on each
-    counted: bool  # whether a ledger has it
-    seeded: bool  # whether the noise can be repeated, and so hides nothing
-
-
 def sensitivity(n_categories: int) -> int:
     """By how much one replaced item changes what is released, all changes added up: the first of two counts, or all."""
     return 1 if n_categories == 2 else 2
-
-
-def release_counts(
-    study: "FrequencyStudy",
-    raw: TrustedCounts,
-    *,
-    ledger: Ledger | None = None,
-    paid: bool = False,
-    random_state: int | np.random.Generator | None = None,
-) -> PrivateCounts:
-    """The counts of the trusted group with noise, paid for first.
-
-    With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
-    is a simulation, which is no release and costs nothing.
-    """
-    exact, n, bound = raw.array(), raw.count, sensitivity(len(raw.counts))
-    seeded = random_state is not None
-    if ledger is not None and not seeded and not paid:
-        charge_study(ledger, [counts_event(study, study.users)], promised=study.privacy)
-    released = exact[:1] if bound == 1 else exact
-    private = release_vector(released, sensitivity=bound, privacy=study.privacy, random_state=random_state)
-    noisy = private.values.astype(np.float64)
-    values = np.array([noisy[0], n - noisy[0]]) if bound == 1 else noisy
-    counted = (ledger is not None or paid) and not seeded
-    return PrivateCounts(n, values, private.variance, counted=counted, seeded=seeded)
-
-
-def counts_event(study: "FrequencyStudy", part: Part | None) -> Event:
-    """Make the event that `release_counts` charges."""
-    what, digest = "counts of the trusted group", study.whole_digest
-    return Event.now(what, who="trusted", study=digest, privacy=study.privacy, part=part, name=study.name)
 
 
 def answer_shares(
@@ -97,7 +51,7 @@ def answer_shares(
     """The shares of a study; see `FrequencyStudy.estimate`."""
     require_ledger(ledger)
     checked = check_counts(study, trusted, local, single_group=single_group)
-    return _estimate(checked, ledger=ledger, paid=False, random_state=random_state)
+    return _released_answers({None: checked}, ledger=ledger, random_state=random_state)[None]
 
 
 def answer_share_parts(
@@ -125,44 +79,49 @@ def answer_share_parts(
     if problems:
         raise refused_parts(problems, len(summaries))
     rng = None if random_state is None else simulation_generator(random_state, "parts")
-    paid = ledger is not None and rng is None
-    if ledger is not None and paid:
-        releases = [counts_event(study, part.study.users) for part in parts.values() if part.n_trusted]
-        reports = [part.study.reports_event() for part in parts.values() if _is_from_reports(part)]
-        charge_study(ledger, releases, reports, promised=study.privacy)
-    return {key: _estimate(part, ledger=None, paid=paid, random_state=rng) for key, part in parts.items()}
+    return _released_answers(parts, ledger=ledger, random_state=rng)
+
+
+def _released_answers(
+    parts: Mapping[Any, CheckedCounts], *, ledger: Ledger | None, random_state: int | np.random.Generator | None
+) -> dict[Any, Frequencies]:
+    """Release the counts of all parts together, and blend the shares of each; reports are decoded before."""
+    local = {
+        key: part.study.oracle.group_shares(part.local.array(), part.local.count)
+        for key, part in parts.items()
+        if part.local is not None and part.n_local
+    }
+    asked = {
+        key: (part.study.statistic(part.trusted), part.study.cost)
+        for key, part in parts.items()
+        if part.trusted is not None and part.n_trusted
+    }
+    reports = [part.study.cost for part in parts.values() if part.is_from_reports]
+    batch = release_all(list(asked.values()), reports, ledger=ledger, random_state=random_state)
+    released = dict(zip(asked, batch.released, strict=True))
+    seeded = random_state is not None
+    return {
+        key: _estimate(part, released.get(key), local.get(key), batch.charged, seeded=seeded)
+        for key, part in parts.items()
+    }
 
 
 def _estimate(
-    checked: CheckedCounts, *, ledger: Ledger | None, paid: bool, random_state: int | np.random.Generator | None
+    checked: CheckedCounts,
+    released: ReleasedNumbers | None,
+    local_shares: GroupShares | None,
+    charged: Charged,
+    *,
+    seeded: bool,
 ) -> Frequencies:
-    study, raw, reports = checked.study, checked.trusted, checked.local
-    local_shares = None
-    if reports is not None and reports.count:
-        local_shares = study.oracle.group_shares(reports.array(), reports.count)
-    released = None
-    if raw is not None and raw.count:  # last, so that nothing is paid for what fails
-        released = release_counts(study, raw, ledger=ledger, paid=paid, random_state=random_state)
-    trusted_shares = None
-    if released is not None:
-        trusted_shares = GroupShares.of_counts(released.values, released.count, released.variance)
-    seeded = random_state is not None or (reports is not None and reports.seeded)
-    statement = Statement(
-        study.privacy.epsilon,
-        study.privacy.delta,
-        NEIGHBORS,
+    study, reports = checked.study, checked.local
+    trusted_shares = None if released is None else GroupShares.of_release(released, len(study.names))
+    statement = Statement.of(
+        study,
         released=released is not None,
         counted=released is not None and released.counted,
-        seeded=seeded,
-    )
-    if ledger is not None and random_state is None and _is_from_reports(checked):
-        statement = statement.charged(charge_study(ledger, [], [study.reports_event()], promised=study.privacy))
+        seeded=seeded or (reports is not None and reports.seeded),
+    ).charged(charged if checked.is_from_reports else Charged.NOT)
     tied = reports is None or not reports.count or reports.tied
     blended = blend(trusted_shares, local_shares)
     return Frequencies(study, blended, statement, tied=tied, implausible_reports=checked.implausible)
-
-
-def _is_from_reports(checked: CheckedCounts) -> bool:
-    """Whether there is no trusted group, and reports that are no simulation."""
-    reports = checked.local
-    return not checked.n_trusted and reports is not None and reports.count > 0 and not reports.seeded

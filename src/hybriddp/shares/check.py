@@ -46,6 +46,11 @@ class CheckedCounts:
         """How many local users there are."""
         return self.local.count if self.local else 0
 
+    @property
+    def is_from_reports(self) -> bool:
+        """Whether there is no trusted group, and reports that are no simulation."""
+        return not self.n_trusted and self.local is not None and self.local.count > 0 and not self.local.seeded
+
 
 def check_counts(
     study: "FrequencyStudy",

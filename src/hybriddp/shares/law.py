@@ -23,6 +23,7 @@ import numpy as np
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.grid import read_only
+from hybriddp.release.release import ReleasedNumbers
 from hybriddp.shares.listing import Listing
 from hybriddp.study.intervals import NoiseLaw
 
@@ -53,6 +54,14 @@ class GroupShares:
     def of_counts(cls, counts: FloatArray, n_users: int, variance: float) -> "GroupShares":
         """Of the trusted group: counts with Laplace noise of this variance."""
         return cls(n_users, np.asarray(counts, np.float64) / n_users, variance / n_users**2, laplace=True)
+
+    @classmethod
+    def of_release(cls, released: ReleasedNumbers, n_categories: int) -> "GroupShares":
+        """Of the trusted group; of two categories one count was released, and the other is the rest."""
+        counts = released.values.astype(np.float64)
+        if len(counts) < n_categories:
+            counts = np.array([counts[0], released.count - counts[0]])
+        return cls.of_counts(counts, released.count, released.variance)
 
     @classmethod
     def of_reports(

@@ -15,7 +15,8 @@ from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
 from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.shares.answer import CountsPair, answer_share_parts, answer_shares
+from hybriddp.release.statistic import Statistic
+from hybriddp.shares.answer import CountsPair, answer_share_parts, answer_shares, sensitivity
 from hybriddp.shares.categories import Categories, Item
 from hybriddp.shares.estimate import Frequencies
 from hybriddp.shares.oracle import frequency_channel, oracle_of
@@ -188,6 +189,11 @@ class FrequencyStudy(Study):
         placed = self.domain.place(items)
         counts = np.bincount(placed.categories, minlength=len(self.domain))
         return TrustedCounts(self.digest, tuple(counts.tolist()), placed.missing, placed.outside)
+
+    def statistic(self, trusted: TrustedCounts) -> Statistic:
+        """Counts of the trusted group; of two categories one count says it all, because the group's size is public."""
+        exact, bound = trusted.array(), sensitivity(len(trusted.counts))
+        return Statistic("counts of the trusted group", exact[:1] if bound == 1 else exact, bound, trusted.count)
 
     def summarize_local(self, reports: Reports | ArrayLike) -> LocalCounts:
         """The local group's reports as one count per code or bit; what is no code is left out and counted.

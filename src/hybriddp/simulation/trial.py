@@ -12,9 +12,10 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
 from hybriddp.mean import Estimate, LaplaceSummary, LocalSummary, MeanStudy, TrustedSummary
-from hybriddp.mean.answer import pay, weigh
-from hybriddp.mean.check import Checked, WeightRule
+from hybriddp.mean.answer import weigh
+from hybriddp.mean.check import WeightRule
 from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
+from hybriddp.release.release import release
 from hybriddp.simulation.crowd import Crowd, code_counts, laplace_total
 from hybriddp.study.result import Statement
 
@@ -56,8 +57,9 @@ def play(scene: Scene, rng: np.random.Generator) -> Trial:
     truth = (trusted.total + local.total) / (n_users * UNITS)
     reported = reports(study, local, rng)
     raw = TrustedSummary(study.digest, trusted.count, trusted.total)
-    released = pay(Checked(study, raw, reported, WeightRule()), random_state=rng)
-    theirs = None if released is None else TrustedStatistics.of(released)
+    theirs = None
+    if raw.count:
+        theirs = TrustedStatistics.of(release(study.statistic(raw), study.cost, random_state=rng))
     told = reported.statistics(study.channel)
     everybody: LocalStatistics | None = None
     if "full-local" in scene.estimators:

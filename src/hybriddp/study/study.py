@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.privacy import Privacy
-from hybriddp.release.charging import reports_event
-from hybriddp.release.event import Event, Part
+from hybriddp.release.event import Part
+from hybriddp.release.release import ReleaseCost
 from hybriddp.study.reports import Received, Reports, receive, refuse_bad_reports
 
 EMPTY = "Both groups are empty."
@@ -61,9 +61,10 @@ class Study(ABC):
         """The digest of the study of everybody: users pay once for it, in whichever part they are."""
         return self.digest if self.users is None else self.with_users(None).digest
 
-    def reports_event(self) -> Event:
-        """Make the event that a ledger is charged for an estimate from reports alone."""
-        return reports_event(self.whole_digest, self.privacy, self.users, self.name)
+    @property
+    def cost(self) -> ReleaseCost:
+        """What a release, or an estimate from reports alone, costs each user."""
+        return ReleaseCost(self.whole_digest, self.name, self.privacy, self.privacy, self.users)
 
     # As text
 

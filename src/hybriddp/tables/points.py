@@ -17,7 +17,7 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box, grid_position, place_coordinates
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import BLOCK, STEP_PARTS, VERTEX_FORMULAS, Histogram, Statistic
+from hybriddp.kmeans.statistics import BLOCK, STEP_PARTS, VERTEX_FORMULAS, Histogram, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
@@ -174,7 +174,7 @@ class TrustedTable:
             counts = sum((self._rows(frame) for frame in self._frames), np.zeros(3, np.int64))
         self.count, self.clamped, self.rejected = (int(n) for n in counts)
 
-    def exact(self, statistic: Statistic) -> NDArray[np.int64]:
+    def exact(self, statistic: PointStatistic) -> NDArray[np.int64]:
         """The statistic without noise."""
         with self._source.reading():
             if isinstance(statistic, Histogram) and statistic.grid.projection is None:
@@ -265,7 +265,7 @@ def _finite_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator[FloatArray]:
         yield points[np.isfinite(points).all(axis=1)]
 
 
-def _sums(batches: Iterable["pa.RecordBatch"], box: Box, statistic: Statistic) -> Iterator[NDArray[np.int64]]:
+def _sums(batches: Iterable["pa.RecordBatch"], box: Box, statistic: PointStatistic) -> Iterator[NDArray[np.int64]]:
     """The number of points, and the statistic."""
     total = np.zeros(1 + statistic.size, np.int64)
     for points in _placed(batches, box):

@@ -32,8 +32,8 @@ from hybriddp.kmeans.reports.label_signs import (
 from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
-from hybriddp.release.mechanisms import release_vector
 from tests.levels import z_limit
+from tests.release.numbers import noisy
 
 RNG = np.random.default_rng(4)
 K, D = 3, 4
@@ -127,13 +127,16 @@ def _local(epsilon: str) -> list[ResidualSums]:
 
 def _trusted() -> list[ResidualSums]:
     exact = RELEASED.compute(POINTS)
-    private = release_vector(
-        np.tile(exact, (TRUSTED_RUNS, 1)),
+    private = noisy(
+        np.tile(exact, TRUSTED_RUNS),
         sensitivity=2 * RELEASED.max_contribution,
         privacy=Privacy(epsilon=0.5),
         random_state=1,
     )
-    return [trusted_sums(RELEASED, PublishedVector(values, private.variance), N, 0.0) for values in private.values]
+    return [
+        trusted_sums(RELEASED, PublishedVector(values, private.variance), N, 0.0)
+        for values in private.values.reshape(TRUSTED_RUNS, -1)
+    ]
 
 
 GROUPS = {"signs": SIGNS, "directions": DIRECTIONS, "unary": UNARY, "trusted": None}

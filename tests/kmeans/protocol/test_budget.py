@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -20,18 +20,20 @@ from hybriddp.kmeans.statistics import (
     ClusterSums,
     Histogram,
     PointArray,
+    PointStatistic,
     SecondMoments,
-    Statistic,
 )
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
-from hybriddp.release.mechanisms import PrivateVector, release_vector
+from hybriddp.release import release as door
+from hybriddp.release.release import ReleaseCost, ReleasedNumbers, release
+from hybriddp.release.statistic import Statistic
 from tests.kmeans.servers import trusted_ledger
 
 POINTS = np.random.default_rng(0).random((200, 2))
 MIDDLES = np.array([[0.25, 0.5], [0.75, 0.5]])
 GRID = Histogram(GridQuestion(None, np.zeros(2), np.full(2, 0.5), (3, 3)))
-CONTRIBUTIONS: list[tuple[Statistic, int]] = [  # what one user adds at most, all absolute values added up
+CONTRIBUTIONS: list[tuple[PointStatistic, int]] = [  # what one user adds at most, all absolute values added up
     (GRID, 1),
     (ClusterSizes(Labels(MIDDLES)), 1),
     (ClusterSums(Labels(MIDDLES), np.full(2, 0.2), 1 << 18), (1 << 20) + (1 << 18)),
@@ -40,7 +42,9 @@ CONTRIBUTIONS: list[tuple[Statistic, int]] = [  # what one user adds at most, al
 
 
 @pytest.mark.parametrize(("statistic", "contribution"), CONTRIBUTIONS, ids=lambda s: type(s).__name__)
-def test_the_sensitivity_is_what_one_user_takes_away_and_another_adds(statistic: Statistic, contribution: int) -> None:
+def test_the_sensitivity_is_what_one_user_takes_away_and_another_adds(
+    statistic: PointStatistic, contribution: int
+) -> None:
     assert sensitivity(statistic) == 2 * contribution
 
 
@@ -48,20 +52,20 @@ def test_the_sensitivity_is_what_one_user_takes_away_and_another_adds(statistic:
 def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_epsilon(
     d: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    computed: list[Statistic] = []
+    computed: list[PointStatistic] = []
     noised: list[tuple[int, str]] = []
     exact = PointArray.exact
 
-    def compute(group: PointArray, statistic: Statistic) -> np.ndarray:
+    def compute(group: PointArray, statistic: PointStatistic) -> np.ndarray:
         computed.append(statistic)
         return exact(group, statistic)
 
-    def record(values: np.ndarray, *, sensitivity: int, privacy: Privacy, random_state: object) -> PrivateVector:
-        noised.append((sensitivity, privacy.epsilon))
-        return release_vector(values, sensitivity=sensitivity, privacy=privacy, random_state=random_state)
+    def record(statistic: Statistic, cost: ReleaseCost, **options: Any) -> ReleasedNumbers:
+        noised.append((statistic.sensitivity, cost.privacy.epsilon))
+        return release(statistic, cost, **options)
 
     monkeypatch.setattr(PointArray, "exact", compute)
-    monkeypatch.setattr(budget_module, "release_vector", record)
+    monkeypatch.setattr(budget_module, "release", record)
     points = np.random.default_rng(1).random((3000, d))
     model = HybridKMeans(2, epsilon=2, bounds=[(0, 1)] * d).fit(points[:2000], points[2000:])
     costs = [step.trusted_epsilon for step in model.spending_ if step.trusted_epsilon != "0"]
@@ -71,8 +75,8 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
 
 def _release(budget: TrustedBudget, fraction: str, spent: str) -> None:
     points = PointArray(budget.study.box, POINTS, "points")
-    release = Release(GRID, Fraction(fraction))
-    budget.release("a count", release, points, Fraction(spent), None)
+    wanted = Release(GRID, Fraction(fraction))
+    budget.release("a count", wanted, points, Fraction(spent), None)
 
 
 @pytest.mark.parametrize(("fraction", "spent", "works"), [("1", "0", True), ("1/2", "1", True), ("1/2", "1.01", False)])
@@ -96,7 +100,7 @@ def test_a_study_cannot_spend_more_than_it_promised(fraction: str, spent: str, w
 def test_an_algorithm_that_asks_for_too_much_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Problem.release
 
-    def more(problem: Problem, statistic: Statistic, effort: Effort) -> Release | None:
+    def more(problem: Problem, statistic: PointStatistic, effort: Effort) -> Release | None:
         release = asked(problem, statistic, effort)
         return release and replace(release, epsilon_fraction=Fraction(51, 20) * release.epsilon_fraction)
 
@@ -109,14 +113,14 @@ def test_an_algorithm_that_asks_for_too_much_is_stopped(monkeypatch: pytest.Monk
 
 
 def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> NoReturn:
+    def fail(*_: object, **__: object) -> NoReturn:
         raise ImportError("no OpenDP")
 
     ledger = trusted_ledger(Privacy(epsilon=2))
     budget = TrustedBudget(KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), ledger)
-    for name in ("sensitivity", "laplace_scale"):
+    for module, name in ((budget_module, "sensitivity"), (door, "mechanism_for")):
         with monkeypatch.context() as patch:
-            patch.setattr(budget_module, name, fail)
+            patch.setattr(module, name, fail)
             with pytest.raises(ImportError, match="no OpenDP"):
                 _release(budget, "1", "0")
     assert ledger.events == ()

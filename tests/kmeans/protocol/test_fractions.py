@@ -11,15 +11,15 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
-from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.statistics import PointArray, Statistic
+from hybriddp.kmeans.statistics import PointArray, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
-from hybriddp.release import Event, Ledger
-from hybriddp.release.mechanisms import release_vector
+from hybriddp.release import Event, Ledger, Statistic
+from hybriddp.release import release as door
+from hybriddp.release.mechanisms import Mechanism
 from tests.kmeans.exact import Setting, steps_by_setting
 from tests.kmeans.servers import as_text, started, trusted_ledger
 
@@ -63,10 +63,10 @@ class Spy(PointArray):
 
     def __init__(self, study: KMeansStudy, points: FloatArray, ledger: Ledger | None = None) -> None:
         super().__init__(study.box, points, "points")
-        self.ledger, self.asked, self.statistics = ledger, list[int](), list[Statistic]()
+        self.ledger, self.asked, self.statistics = ledger, list[int](), list[PointStatistic]()
         self.paid: list[int] = []
 
-    def exact(self, statistic: Statistic) -> np.ndarray:
+    def exact(self, statistic: PointStatistic) -> np.ndarray:
         self.statistics.append(statistic)
         self.paid.append(len(self.ledger.events) if self.ledger is not None else 0)
         return super().exact(statistic)
@@ -126,11 +126,12 @@ def test_points_are_read_before_the_ledger_is_paid_and_noise_is_drawn_after(
     group = Spy(setting.study, trusted, ledger)
     drawn: list[int] = []
 
-    def release(*args: object, **kwargs: object) -> object:
+    def add_noise(statistic: Statistic, noise: Mechanism, seed: object) -> object:
         drawn.append(len(ledger.events))
-        return release_vector(*args, **kwargs)
+        return real(statistic, noise, seed)
 
-    monkeypatch.setattr(budget_module, "release_vector", release)
+    real = door._add_noise
+    monkeypatch.setattr(door, "_add_noise", add_noise)
     server = started(setting.study, n_local=setting.n_local, trusted=group, ledger=ledger)
     _finish(server, local)
     assert drawn == list(range(1, len(group.statistics) + 1))
@@ -150,7 +151,7 @@ def test_with_too_small_a_ledger_nothing_is_released_and_no_noise_drawn(
     ledger = trusted_ledger(Privacy(epsilon="0.0142"))
     group = Spy(setting.study, trusted, ledger)
     before = ledger.to_json()
-    monkeypatch.setattr(budget_module, "release_vector", fail)
+    monkeypatch.setattr(door, "_add_noise", fail)
     monkeypatch.setattr(SystemBytes, "fill", fail)
     with pytest.raises(BudgetError, match="Nothing has been spent"):
         started(setting.study, n_local=setting.n_local, trusted=group, ledger=ledger)

@@ -19,7 +19,7 @@ from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.statistics import PointArray
 from hybriddp.privacy import Privacy
-from hybriddp.release.mechanisms import PrivateVector, release_vector
+from hybriddp.release.release import ReleasedNumbers, release
 from tests.kmeans.protocol.crowds import CENTERS, STUDY, Crowd, _points, _run, _study
 from tests.kmeans.servers import as_text, started, trusted_ledger
 from tests.levels import z_limit
@@ -96,11 +96,11 @@ def test_a_simulation_that_is_resumed_ends_as_one_that_is_not(monkeypatch: pytes
     """Every step has noise of its own: the same after a nap, and another than the steps before."""
     states: list[int] = []
 
-    def recorded(*values: Any, random_state: np.random.Generator, **how: Any) -> PrivateVector:
+    def recorded(*values: Any, random_state: np.random.Generator, **how: Any) -> ReleasedNumbers:
         states.append(random_state.bit_generator.state["state"]["state"])
-        return release_vector(*values, random_state=random_state, **how)
+        return release(*values, random_state=random_state, **how)
 
-    monkeypatch.setattr(budget_module, "release_vector", recorded)
+    monkeypatch.setattr(budget_module, "release", recorded)
     study, points = _study(5, epsilon=4), _points(8000, 5)
     resumed = _run(study, points[:3000], Crowd(points[3000:], 1), 1)
     server, devices = started(study, n_local=5000, trusted=points[:3000], random_state=1), Crowd(points[3000:], 1)

@@ -17,11 +17,11 @@ from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import ReportTally
-from hybriddp.kmeans.statistics import PointArray, Statistic
+from hybriddp.kmeans.statistics import PointArray, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.release.mechanisms import PrivateVector, release_vector
+from hybriddp.release.release import ReleasedNumbers, release
 from tests.kmeans.protocol.crowds import STUDY, Crowd, _points, _study
 from tests.kmeans.servers import as_text, asked_now, started, trusted_ledger
 
@@ -184,7 +184,7 @@ class Flaky(PointArray):
 
     failed = False
 
-    def exact(self, statistic: Statistic) -> NDArray[np.int64]:
+    def exact(self, statistic: PointStatistic) -> NDArray[np.int64]:
         if not self.failed:
             self.failed = True
             raise OSError("not now")
@@ -259,10 +259,10 @@ def _begin(server: HybridKMeansServer, devices: Crowd) -> None:
 @pytest.mark.parametrize("n_local", [0, 2000])
 def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was released stays in the text of the server, from which it can be taken up."""
-    drawn: list[PrivateVector] = []
+    drawn: list[ReleasedNumbers] = []
 
-    def record(*args: Any, **options: Any) -> PrivateVector:
-        drawn.append(release_vector(*args, **options))
+    def record(*args: Any, **options: Any) -> ReleasedNumbers:
+        drawn.append(release(*args, **options))
         return drawn[-1]
 
     def interrupted(*_: object) -> NoReturn:
@@ -270,7 +270,7 @@ def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkey
 
     points = _points(5 + n_local)
     devices = Crowd(points[5:], None)
-    monkeypatch.setattr(budget_module, "release_vector", record)
+    monkeypatch.setattr(budget_module, "release", record)
     server = HybridKMeansServer(STUDY, n_local=n_local, trusted=points[:5])
     with monkeypatch.context() as patch:
         patch.setattr(low_dim, "box_start", interrupted)

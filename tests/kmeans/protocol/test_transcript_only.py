@@ -1,6 +1,7 @@
 """What is asked next is a function of what was published: raw points change nothing but through it."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.privacy import Privacy
-from hybriddp.release.mechanisms import PrivateVector, release_vector
+from hybriddp.release import Ledger
+from hybriddp.release.release import ReleaseCost, ReleasedNumbers, release
+from hybriddp.release.statistic import Statistic
 from tests.kmeans.exact import Setting
 from tests.kmeans.servers import asked_now, started, trusted_ledger
 
@@ -38,17 +41,21 @@ class Tape:
     """The published numbers of one study, played back to another one, whose points are others."""
 
     def __init__(self) -> None:
-        self.vectors: list[PrivateVector] = []
+        self.vectors: list[ReleasedNumbers] = []
         self.asked: list[tuple[int, int, str]] = []
 
-    def record(self, values: np.ndarray, *, sensitivity: int, privacy: Privacy, random_state: object) -> PrivateVector:
-        self.asked.append((len(values), sensitivity, privacy.epsilon))
-        self.vectors.append(release_vector(values, sensitivity=sensitivity, privacy=privacy, random_state=random_state))
+    def record(self, statistic: Statistic, cost: ReleaseCost, **options: Any) -> ReleasedNumbers:
+        self.asked.append((len(statistic.values), statistic.sensitivity, cost.privacy.epsilon))
+        self.vectors.append(release(statistic, cost, **options))
         return self.vectors[-1]
 
-    def play(self, values: np.ndarray, *, sensitivity: int, privacy: Privacy, random_state: object) -> PrivateVector:
+    def play(
+        self, statistic: Statistic, cost: ReleaseCost, *, ledger: Ledger | None, random_state: object
+    ) -> ReleasedNumbers:
         assert random_state is None
-        self.asked.append((len(values), sensitivity, privacy.epsilon))
+        self.asked.append((len(statistic.values), statistic.sensitivity, cost.privacy.epsilon))
+        if ledger is not None:
+            ledger.spend(cost.event(statistic.label, "trusted"), promised=cost.promised)
         return self.vectors[len(self.asked) - 1]
 
 
@@ -80,11 +87,11 @@ def test_other_points_with_the_same_published_numbers_give_the_same_study(
     """Grids, radii, fractions, costs, sensitivities, states and centers: all the same, to the last bit."""
     trusted, local = setting.points()
     tape = Tape()
-    monkeypatch.setattr(budget_module, "release_vector", tape.record)
+    monkeypatch.setattr(budget_module, "release", tape.record)
     rounds, states, answers, centers = _run(setting, trusted, None, local)
     wanted, tape.asked = tape.asked, []
     assert bool(tape.vectors) == setting.trusted_used
-    monkeypatch.setattr(budget_module, "release_vector", tape.play)
+    monkeypatch.setattr(budget_module, "release", tape.play)
     for other in (np.zeros_like(trusted), np.ones_like(trusted), np.random.default_rng(9).random(trusted.shape)):
         tape.asked = []
         again = _run(setting, other, answers, local)

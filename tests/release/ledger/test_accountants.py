@@ -17,7 +17,7 @@ from hybriddp.mean import MeanStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Accountant, Event, Ledger, Part
 from hybriddp.release.history import Cost
-from hybriddp.release.mechanisms import total_event
+from tests.release.numbers import total_event
 from tests.release.test_accountant import every_accountant, finer_accountants, gaussian, laplace
 
 

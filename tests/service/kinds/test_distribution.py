@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from hybriddp import DistributionStudy
-from hybriddp.distribution import release
 from hybriddp.errors import BudgetError, DataError, ProtocolError
 from hybriddp.grid import UNITS
+from hybriddp.release import Statistic
+from hybriddp.release import release as door
 from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.release.mechanisms import release_vector
+from hybriddp.release.mechanisms import Mechanism
 from hybriddp.service.kinds import DistributionKind, Gathered, study_kind
 from hybriddp.service.problems import Refusal
 
@@ -79,10 +80,10 @@ def test_a_text_is_no_value() -> None:
 def _repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise that can be drawn again."""
 
-    def repeatable(*given: object, **more: object) -> object:
-        return release_vector(*given, **more | {"random_state": 5})
+    def repeatable(statistic: Statistic, noise: Mechanism, _: object) -> object:
+        return statistic.values + noise.draw(statistic.values.shape, 5)
 
-    monkeypatch.setattr(release, "release_vector", repeatable)
+    monkeypatch.setattr(door, "_add_noise", repeatable)
 
 
 @pytest.mark.usefixtures("_repeatable")

@@ -14,7 +14,7 @@ from hybriddp._check import FloatArray, IntArray
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.reports.base import Ask, ReportTally
-from hybriddp.kmeans.statistics import Statistic
+from hybriddp.kmeans.statistics import PointStatistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Problem:
         """What variances are relative to."""
         return float(np.mean(self.widths**2))
 
-    def release(self, statistic: Statistic, effort: "Effort") -> "Release | None":
+    def release(self, statistic: PointStatistic, effort: "Effort") -> "Release | None":
         """The release of a statistic at this effort; None if there is no trusted group, or it is not to spend."""
         fraction = effort.epsilon_fraction
         return Release(statistic, fraction) if self.n_trusted and fraction else None
@@ -59,7 +59,7 @@ class Effort:
 class Release:
     """A statistic of the trusted group, and the fraction of ε that its release costs."""
 
-    statistic: Statistic
+    statistic: PointStatistic
     epsilon_fraction: Fraction
 
 

@@ -1,16 +1,14 @@
-r"""Releases of the trusted group: their sensitivity, who pays for them, and the ledger that is charged before noise.
+r"""Budget of a study's trusted group: the sensitivity of its releases, their parts of ε, and the ledger.
 
-Everything that leaves the trusted group leaves through `TrustedBudget.release`, in this order:
+Everything about the trusted group leaves through the door (`hybriddp.release.release`), in steps: the exact statistic
+is computed first, so what fails costs nothing; then the study's promise is checked, the ledger is charged, and discrete
+Laplace noise of scale sensitivity/ε is added to each number.
 
-1. `BudgetError` is raised if the study would have spent more than its ε;
-2. the exact statistic, its sensitivity and the scale of the noise are computed: what fails is not paid for;
-3. the ledger is charged, or `BudgetError` is raised;
-4. discrete Laplace noise of scale sensitivity/ε is added to each number.
-
-Every trusted user pays for every release: ``epsilon_fraction`` × ε each.
+Every trusted user is charged for every release: ``epsilon_fraction`` × ε each. Local users are charged the whole study
+before their first question.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -18,18 +16,20 @@ import numpy as np
 
 from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Release
-from hybriddp.kmeans.statistics import CHANGED_USERS, Statistic, TrustedPoints
+from hybriddp.kmeans.statistics import CHANGED_USERS, PointStatistic, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
-from hybriddp.release.charging import charge_study, is_again
+from hybriddp.release.charging import is_again
 from hybriddp.release.event import Event
 from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.release.mechanisms import laplace_scale, laplace_variance, release_vector
+from hybriddp.release.mechanisms import laplace_scale, laplace_variance
+from hybriddp.release.release import ReleaseCost, charge_reports, release
+from hybriddp.release.statistic import Statistic
 
 _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
 
 
-def sensitivity(statistic: Statistic) -> int:
+def sensitivity(statistic: PointStatistic) -> int:
     r"""$L_1$ sensitivity of a release: the line on which the privacy of trusted users rests.
 
     A user contributes at most ``max_contribution`` to a statistic, all absolute values added up; `hybriddp.kmeans.
@@ -47,32 +47,24 @@ class TrustedBudget:
     ledger: Ledger | None
 
     def release(
-        self, purpose: str, release: Release, points: TrustedPoints, spent: Fraction, rng: np.random.Generator | None
+        self, purpose: str, wanted: Release, points: TrustedPoints, spent: Fraction, rng: np.random.Generator | None
     ) -> PublishedVector:
-        """Compute, then pay, then add noise; ``spent`` is what the study has cost each trusted user so far."""
-        privacy = Privacy(epsilon=self.epsilon(release))
-        if spent + privacy.exact_epsilon > self.study.privacy.exact_epsilon:
-            raise BudgetError(
-                f"{purpose} would cost the trusted users ε = {privacy.epsilon}, but of the ε = "
-                f"{self.study.privacy.epsilon} that the study promised them it has spent {float(spent):g}."
-            )
-        exact, bound = points.exact(release.statistic), sensitivity(release.statistic)
-        laplace_scale(bound, privacy)  # fails now or never
-        if self.ledger is not None:
-            event = self._event(purpose, privacy)
-            self.ledger.spend(event, promised=None if is_again(self.ledger, event) else self.study.privacy)
-        private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=rng)
-        return PublishedVector(private.values, private.variance)
+        """Release a statistic of the points; ``spent`` is what the study has cost each trusted user so far."""
+        exact, bound = points.exact(wanted.statistic), sensitivity(wanted.statistic)
+        cost = replace(self._cost(Privacy(epsilon=self.epsilon(wanted))), spent=spent)
+        statistic = Statistic(_label(purpose), exact, bound, points.count)
+        released = release(statistic, cost, ledger=self.ledger, random_state=rng)
+        return PublishedVector(released.values, released.variance)
 
-    def epsilon(self, release: Release) -> str:
+    def epsilon(self, wanted: Release) -> str:
         """What a release costs each trusted user, as a decimal that is not too long to be an ε: rounded down."""
-        exact = release.epsilon_fraction * self.study.privacy.exact_epsilon
+        exact = wanted.epsilon_fraction * self.study.privacy.exact_epsilon
         return decimal(Fraction(exact * _PARTS // 1, _PARTS))
 
-    def noise_variance(self, release: Release) -> float:
+    def noise_variance(self, wanted: Release) -> float:
         """The variance of the noise on each number of a release."""
-        privacy = Privacy(epsilon=self.epsilon(release))
-        return laplace_variance(laplace_scale(sensitivity(release.statistic), privacy))
+        privacy = Privacy(epsilon=self.epsilon(wanted))
+        return laplace_variance(laplace_scale(sensitivity(wanted.statistic), privacy))
 
     def require_enough(self) -> None:
         """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
@@ -81,14 +73,14 @@ class TrustedBudget:
         self.ledger.refresh()  # another process may have spent in the meantime
         before = self.ledger.sums("trusted", study=self.study.digest).epsilon
         whole = self.study.privacy
-        if before and not is_again(self.ledger, self._event("all releases", whole)):
+        if before and not is_again(self.ledger, self._event()):
             raise BudgetError(
                 f"The study {self.study.name!r} has spent ε = {float(before):g} of its trusted users already. "
                 "Take it up from its state with from_json, or begin another study under another name."
             )
         # Under every accountant, one release at ε costs at least as much as its parts.
         try:
-            self.ledger.require(self._event("all releases", whole))
+            self.ledger.require(self._event())
         except BudgetError:
             left = self.ledger.remaining("trusted").epsilon
             raise BudgetError(
@@ -101,9 +93,7 @@ class TrustedBudget:
 
         Trusted users are charged release by release. `BudgetError` if local users have too little left.
         """
-        if self.ledger is not None:
-            whole = self.study.privacy
-            charge_study(self.ledger, [], [self._event("the whole study", whole, "local")], promised=whole)
+        charge_reports(self._cost(self.study.privacy), _label("the whole study"), ledger=self.ledger)
 
     def require_same_ledger(self, nonce: str | None, epsilon: Fraction) -> None:
         """Raise `ProtocolError` unless the ledger is the one of a state: else what it spent could be spent again.
@@ -123,9 +113,17 @@ class TrustedBudget:
                 "study has spent of its trusted users. Give the ledger that the study began with."
             )
 
-    def _event(self, purpose: str, cost: Privacy, who: str = "trusted") -> Event:
+    def _cost(self, privacy: Privacy) -> ReleaseCost:
         study = self.study
-        return Event.now(f"K-means: {purpose}", who=who, study=study.digest, privacy=cost, name=study.name)
+        return ReleaseCost(study.digest, study.name, privacy, study.privacy, in_steps=True)
+
+    def _event(self) -> Event:
+        """Make the event of all releases together."""
+        return self._cost(self.study.privacy).event(_label("all releases"), "trusted")
+
+
+def _label(purpose: str) -> str:
+    return f"K-means: {purpose}"
 
 
 def decimal(exact: Fraction) -> str:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.clustering import blocks, nearest
+from hybriddp.release.release import simulate_printed_noise
 
 Points = NDArray[np.float32]
 
@@ -76,8 +77,8 @@ class PaperTrustedGroup:
             points = self._points[part]
             _add(counts, sums, nearest(points, centers), points)
         return ClusterMoments(
-            counts + self._generator.laplace(0.0, self._scale, counts.shape),
-            sums + self._generator.laplace(0.0, self._scale, sums.shape),
+            simulate_printed_noise(counts, self._scale, self._generator),
+            simulate_printed_noise(sums, self._scale, self._generator),
         )
 
 
