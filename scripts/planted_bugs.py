@@ -445,8 +445,14 @@ BUGS = (
     ),
     Bug(
         "places: whoever issues tokens chooses them",
-        'message = f"{_PURPOSE}\\n{study_digest}\\n{nonce}\\n{subject}"',
-        'message = f"{_PURPOSE}\\n{study_digest}\\n\\n{subject}"',
+        "{_PURPOSE}\\n{study_digest}\\n{nonce}\\n{unicodedata",
+        "{_PURPOSE}\\n{study_digest}\\n\\n{unicodedata",
+        ("kmeans/protocol/test_places.py",),
+    ),
+    Bug(
+        "places: a later token spells somebody into another place",
+        "{unicodedata.normalize('NFC', subject)}",
+        "{subject}",
         ("kmeans/protocol/test_places.py",),
     ),
     Bug(
@@ -794,8 +800,8 @@ BUGS = (
     ),
     Bug(
         "js: whoever issues tokens chooses places",
-        "await digestOf(`hybriddp place 1\\n${study}\\n${nonce}\\n${subject}`)",
-        "await digestOf(`hybriddp place 1\\n${study}\\n\\n${subject}`)",
+        "await digestOf(`hybriddp place 1\\n${study}\\n${nonce}\\n${subject.normalize()}`)",
+        "await digestOf(`hybriddp place 1\\n${study}\\n\\n${subject.normalize()}`)",
         ("js/test/kmeans.test.js", "js/test/kmeans_client.test.js"),
     ),
     Bug(

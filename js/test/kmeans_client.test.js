@@ -364,11 +364,12 @@ test("no sentence that quotes a coordinate is passed on", async () => {
   await assert.rejects(one.trust(POINT), { message: "The curator says: not today" });
 });
 
-test("names are taken as the token has them: whose turn it is depends on every byte", async () => {
-  const names = Array.from({ length: 50 }, (_, i) => `Ame\u0301lie ${i}`);
-  const who = names.find((name) => roundOf(name) === 1 && roundOf(name.normalize()) !== 1);
-  const { curator, one } = await asked(who);
-  assert.equal((await one.answer()).commitment, curator.answers.get(who));
+test("whose turn it is does not depend on how a token spells a name", async () => {
+  const names = Array.from({ length: 50 }, (_, i) => `Ame\u0301lie ${i}`).filter((name) => roundOf(name) === 1).slice(0, 4);
+  for (const who of names.flatMap((name) => [name, name.normalize()])) {
+    const { curator, one } = await asked(who);
+    assert.equal((await one.answer()).commitment, curator.answers.get(who));
+  }
 });
 
 test("the words of a receipt tell an enrollment, its withdrawal and an answer apart", async () => {

@@ -28,7 +28,7 @@ const committed = (nonce) => sha256(`hybriddp contribution 1\n${STUDY.digest}\nl
 
 /** Which of the rounds asks somebody; null if none does. */
 export function roundOf(subject, nonce = NONCE, fractions = FRACTIONS) {
-  const place = Number(BigInt(`0x${sha256(`hybriddp place 1\n${STUDY.digest}\n${nonce}\n${subject}`).slice(0, 16)}`)) / 2 ** 64;
+  const place = Number(BigInt(`0x${sha256(`hybriddp place 1\n${STUDY.digest}\n${nonce}\n${subject.normalize("NFC")}`).slice(0, 16)}`)) / 2 ** 64;
   const ends = fractions.map((_, i) => fractions.slice(0, i + 1).reduce((sum, f) => sum + Number(f.split("/")[0]) / Number(f.split("/")[1]), 0));
   const found = ends.findIndex((end) => place < end);
   return found < 0 ? null : found + 1;

@@ -211,8 +211,8 @@ def test_receipts_tell_enrollments_and_answers_apart(curator: MockCurator) -> No
     assert list(curator.answers) == ["alice"]
 
 
-def test_turns_take_a_name_as_the_token_has_it(curator: MockCurator) -> None:
-    names = [f"e\N{COMBINING ACUTE ACCENT}va {i}" for i in range(8)]  # eight, so that some round differs by spelling
+def test_turns_are_the_same_in_every_spelling_of_a_name(curator: MockCurator) -> None:
+    names = [f"{e}va {i}" for i, e in enumerate(4 * ["\u00e9", "e\N{COMBINING ACUTE ACCENT}"])]
     clients = {name: curator.client(name) for name in names}
     for client in clients.values():
         client.enroll()

@@ -20,7 +20,7 @@ from typing import Any
 
 from hybriddp.service.settings import Settings
 
-PATIENCE = 60.0  # seconds until something that must happen has not
+PATIENCE = 300.0  # seconds until something that must happen has not: a busy machine starts a server in half a minute
 PAUSE = 0.02  # between two looks at something that is about to happen
 _PROGRAM = (sys.executable, "-c", "from hybriddp.cli import main; main()")
 _MOUNT = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs"]

@@ -177,6 +177,9 @@ def test_folders_that_cannot_be_written(
     (tmp_path / "data").touch()
     only(Settings.read(good, {}).problems(), "is a file", "--data")
     (tmp_path / "data").unlink()
+    (tmp_path / "data").symlink_to(tmp_path / "missing")
+    only(Settings.read(good, {}).problems(), "a link to nothing", "--data")
+    (tmp_path / "data").unlink()
     monkeypatch.setattr(os, "access", lambda *_: False)  # the superuser may write everywhere
     problems = Settings.read(good, {}).problems()
     assert len(problems) == 2

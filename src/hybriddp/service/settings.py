@@ -274,8 +274,8 @@ def _number_problems(settings: Settings) -> Iterator[str]:
 
 def _folder_problems(settings: Settings) -> Iterator[str]:
     folder = settings.data
-    if folder.exists() and not folder.is_dir():
-        yield f"The data folder {folder} is a file. Name a folder with --data."
+    if os.path.lexists(folder) and not folder.is_dir():
+        yield f"The data folder {folder} is a file, or a link to nothing. Name a folder with --data."
     elif not _is_writable(folder):
         yield f"The data folder {folder} cannot be written to. Change its permissions or name another with --data."
     elif not settings.database and is_open_to_others(folder):

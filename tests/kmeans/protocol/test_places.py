@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+import unicodedata
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ nonces = st.binary(min_size=16, max_size=16).map(bytes.hex)
 
 @given(subjects, nonces)
 def test_a_place_is_the_first_eight_bytes_of_the_hash(subject: str, nonce: str) -> None:
-    message = b"hybriddp place 1\n" + DIGEST.encode() + b"\n" + nonce.encode() + b"\n" + subject.encode()
+    message = b"hybriddp place 1\n" + DIGEST.encode() + b"\n" + nonce.encode() + b"\n"
+    message += unicodedata.normalize("NFC", subject).encode()
     expected = 0
     for byte in hashlib.sha256(message).digest()[:8]:
         expected = 256 * expected + byte
@@ -33,6 +35,12 @@ def test_whoever_has_a_token_has_a_place(subject: str, nonce: str) -> None:
     assert tokens.check_subject(subject) == subject
     assert place(DIGEST, subject, nonce) >= 0
     assert tokens.LONGEST_SUBJECT == LONGEST_SUBJECT
+
+
+def test_a_person_has_one_place_however_they_are_spelled() -> None:
+    """An issuer who also serves rounds could try spellings until somebody stands in a thin one."""
+    spellings = ["Ren\u00e9", "Rene\u0301"]
+    assert len({place(DIGEST, spelling, "0" * 32) for spelling in spellings}) == 1
 
 
 def _counts(at: np.ndarray) -> np.ndarray:

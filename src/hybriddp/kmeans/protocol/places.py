@@ -6,7 +6,8 @@ A device draws a nonce of 128 random bits and commits to it when its person join
     SHA-256("hybriddp place 1\n" + study digest + "\n" + nonce + "\n" + subject)
 
 in UTF-8. The digest is the SHA-256 of the study's text (64 hexadecimal digits in lower case), the nonce has 32 such
-digits, and ``subject`` is the subject of the participant's token, a text of 1 to 256 characters.
+digits, and ``subject`` is the subject of the participant's token, a text of 1 to 256 characters, in Unicode's form NFC:
+a person has one place, however a later token spells them.
 
 The nonce is what makes it nobody else's choice: whoever issues tokens can choose subjects, and try them until they
 stand where they are wanted. The commitment is what hides the place until the device opens it: a server that knew places
@@ -16,6 +17,7 @@ own place. That is a question of integrity only: it learns nothing about anybody
 
 import hashlib
 import re
+import unicodedata
 
 from hybriddp.errors import ParameterError
 
@@ -41,7 +43,7 @@ def place(study_digest: str, subject: str, nonce: str) -> int:
         raise ParameterError("subject", f"a text of 1 to {LONGEST_SUBJECT} characters", "…")
     if not isinstance(nonce, str) or not _NONCE.fullmatch(nonce):
         raise ParameterError("nonce", "32 lower-case hexadecimal digits", "…")
-    message = f"{_PURPOSE}\n{study_digest}\n{nonce}\n{subject}"
+    message = f"{_PURPOSE}\n{study_digest}\n{nonce}\n{unicodedata.normalize('NFC', subject)}"
     return int.from_bytes(hashlib.sha256(message.encode()).digest()[:8])
 
 
