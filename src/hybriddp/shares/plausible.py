@@ -9,7 +9,7 @@ import numpy as np
 
 from hybriddp.channels.plausible import count_surpluses, wrong_in_codes, wrong_in_supports
 from hybriddp.channels.response import SymbolChannel
-from hybriddp.shares.oracles import FrequencyOracle
+from hybriddp.shares.oracle import FrequencyOracle
 from hybriddp.study.groups import Forged
 from hybriddp.study.summary import LocalSummary
 

@@ -18,8 +18,7 @@ from hybriddp.shares.blend import blend
 from hybriddp.shares.categories import Categories, Item
 from hybriddp.shares.estimate import Frequencies
 from hybriddp.shares.law import GroupShares
-from hybriddp.shares.oracle import frequency_channel, oracle_of
-from hybriddp.shares.oracles import FrequencyChannel, FrequencyOracle, UnaryOracle
+from hybriddp.shares.oracle import FrequencyChannel, FrequencyOracle, UnaryOracle, frequency_channel, oracle_of
 from hybriddp.shares.plausible import forged_counts
 from hybriddp.study.groups import Forged, Groups, Options
 from hybriddp.study.result import Statement
