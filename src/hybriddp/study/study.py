@@ -162,7 +162,7 @@ class Study(Document, ABC, Generic[EvidenceT, OptionsT, ResultT]):
         return 0, self.n_codes - 1
 
     @abstractmethod
-    def draw(self, values: Any, random_state: Seed) -> NDArray[Any]:  # noqa: ANN401
+    def draw_codes(self, values: Any, random_state: Seed) -> NDArray[Any]:  # noqa: ANN401
         """Draw one code for each value."""
 
     def randomize(self, values: ArrayLike, *, random_state: Seed = None) -> Reports:
@@ -171,7 +171,7 @@ class Study(Document, ABC, Generic[EvidenceT, OptionsT, ResultT]):
         Values that are missing are refused: there is no report for what is not there. With a ``random_state`` it is a
         simulation, and not private.
         """
-        return Reports(self.draw(values, random_state), self.digest, seeded=random_state is not None)
+        return Reports(self.draw_codes(values, random_state), self.digest, seeded=random_state is not None)
 
     @abstractmethod
     def summarize_trusted(self, values: ArrayLike) -> TrustedSummary:
