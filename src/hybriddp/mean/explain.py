@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from hybriddp.channels.plausible import implausible_words
-from hybriddp.mean.published import Published, has_second_tier, publish, rounded, step_of
+from hybriddp.mean.published import PublishedMean, has_second_tier, publish, rounded, step_of
 from hybriddp.reporting.rich import empty_table
 from hybriddp.reporting.warnings import FAR_APART, HEADING, UNTIED
 from hybriddp.reporting.wording import percent, significant
@@ -147,7 +147,7 @@ def _answer(estimate: "Estimate") -> str:
     return published if not assumes_alike(estimate) else f"{published[:-1]}, if the groups are alike)"
 
 
-def _between(published: Published) -> str:
+def _between(published: PublishedMean) -> str:
     return f"between {published.number(published.lower)} and {published.number(published.upper)}"
 
 
