@@ -30,7 +30,7 @@ CELL_HEADINGS = ("", "users", "mean", "95 % interval")
 _MANY = 0.05  # a fraction of clamped values from which on the bounds or the units are doubtful
 
 
-class Row(NamedTuple):
+class GroupRow(NamedTuple):
     """One answer: whose it is, how many users it is about, and where it lies with 95 % confidence."""
 
     name: str
@@ -39,19 +39,19 @@ class Row(NamedTuple):
     interval: Interval
 
 
-def rows(estimate: "Estimate") -> list[Row]:
+def rows(estimate: "Estimate") -> list[GroupRow]:
     """The answers of the groups, which are the curator's, and of both together, as it may be published."""
     n = estimate.n_trusted + estimate.n_local
     result = []
     if estimate.trusted is not None and estimate.local is not None:
         for name, group in (("trusted alone", estimate.trusted), ("local alone", estimate.local)):
-            result.append(Row(name, group.count, group.mean, group.interval(0.95)))
+            result.append(GroupRow(name, group.count, group.mean, group.interval(0.95)))
     name = "hybrid" if len(result) == 2 else "trusted only" if estimate.n_trusted else "local only"
     answer = estimate.published(level=0.95)
-    return [*result, Row(name, n, answer.value, answer.interval)]
+    return [*result, GroupRow(name, n, answer.value, answer.interval)]
 
 
-def published_rows(estimate: "Estimate") -> list[Row]:
+def published_rows(estimate: "Estimate") -> list[GroupRow]:
     """The same answers as they may be published: within the bounds, rounded to the step, intervals outwards.
 
     Without the groups where the answer alone has a second tier of protection, which they would cost.
