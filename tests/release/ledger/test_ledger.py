@@ -309,7 +309,7 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
         *[(lambda who=who: event(1, who=who), '^who must be "trusted", "local" or "everybody"')
           for who in ("Trusted", "trusted ", "", None, ["a"])],
         # Without a cost it would break off a spend half-way, behind events that had been counted.
-        *[(lambda cost=cost: Event("a release", "trusted", "d", *cost, "now"), "^(epsilon|delta) must be")
+        *[(lambda cost=cost: Event("a release", "trusted", "d", cost[0], cost[1], "now"), "^(epsilon|delta) must be")
           for cost in (("nan", "0"), ("-1", "0"), ("0.1", "2"), ("", "0"), ("0.1", "nan"), (None, "0"))],
     ],
 )  # fmt: skip
