@@ -22,8 +22,8 @@ ROOMS = [
     {"client", "service", "cli", "__main__"},
 ]
 KMEANS = [
-    {"clustering", "box"},
-    {"study", "point_units"},
+    {"clustering"},
+    {"study"},
     {"reports", "statistics"},
     {"algorithm"},
     {"protocol"},

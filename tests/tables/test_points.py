@@ -8,8 +8,7 @@ import pytest
 
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.reports.base import Labels, Projection
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion, Labels, Projection
 from hybriddp.kmeans.statistics import (
     STEP_PARTS,
     ClusterSums,

@@ -29,10 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.clustering import blocks
-from hybriddp.kmeans.reports.base import Labels
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion, Labels
+from hybriddp.kmeans.study import Box
 
 BLOCK = 1 << 16  # points of a group looked at at a time
 CHANGED_USERS = 2
@@ -65,12 +64,12 @@ class PointStatistic(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many numbers it is."""
+        """Number of integers."""
 
     @property
     @abstractmethod
     def max_contribution(self) -> int:
-        """The largest $L_1$ length of one user's vector; times `CHANGED_USERS` it is the sensitivity."""
+        """Largest $L_1$ length of one user's vector; times `CHANGED_USERS` it is the sensitivity."""
 
     @abstractmethod
     def compute(self, points: FloatArray) -> IntArray:
@@ -177,7 +176,7 @@ class SecondMoments(PointStatistic):
 
 
 def clip_l1(vectors: FloatArray) -> IntArray:
-    r"""Vectors in integers, `L1_UNIT` for 1; those longer than 1 in $L_1$ are clipped: no row is longer than `L1_UNIT`.
+    r"""Convert vectors to integers, `L1_UNIT` for 1, and clip those longer than 1 in $L_1$ to `L1_UNIT`.
 
     Examples
     --------
@@ -201,14 +200,14 @@ class TrustedPoints(Protocol):
 
     @property
     def box(self) -> Box:
-        """The bounds that they were made for."""
+        """Bounds that they were made for."""
 
     @property
     def count(self) -> int:
         """Number of users."""
 
     def exact(self, statistic: PointStatistic) -> IntArray:
-        """The statistic without noise."""
+        """Compute the statistic without noise."""
 
 
 class PointArray:
@@ -230,6 +229,6 @@ class PointArray:
         return total
 
     def points_of(self, users: IntArray) -> Iterator[FloatArray]:
-        """The points of some users in the unit box, block by block."""
+        """Yield the points of some users in the unit box, block by block."""
         for part in blocks(len(users), BLOCK):
             yield self.box.place_checked(self._points[users[part]]).points

@@ -13,16 +13,8 @@ from hybriddp.kmeans import HybridKMeans, HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, Release
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.budget import TrustedBudget, sensitivity
-from hybriddp.kmeans.reports.base import Labels
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import (
-    ClusterSizes,
-    ClusterSums,
-    Histogram,
-    PointArray,
-    PointStatistic,
-    SecondMoments,
-)
+from hybriddp.kmeans.reports.base import GridQuestion, Labels
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, PointStatistic, SecondMoments
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
 from hybriddp.release import release as door

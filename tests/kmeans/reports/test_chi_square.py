@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc, chdtri
 
-from hybriddp.kmeans.reports.chi_square import chi_square_above, chi_square_limit, chi_square_limits, erfc
+from hybriddp.kmeans.reports.moments import chi_square_above, chi_square_limit, chi_square_limits, erfc
 
 DEGREES = (1, 2, 3, 4, 7, 16, 65, 400)
 

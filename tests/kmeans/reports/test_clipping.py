@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.reports.clipping import (
+from hybriddp.kmeans.reports.moments import (
     clipping_factor_lengths,
     clipping_factor_signs,
     clipping_factor_sums,

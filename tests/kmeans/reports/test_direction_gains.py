@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hybriddp.kmeans.reports.codebook import Directions, Pairs, codebook_size
-from hybriddp.kmeans.reports.direction import direction_gains
-from hybriddp.kmeans.reports.second_moment import pair_gains
+from hybriddp.kmeans.reports.means import direction_gains
+from hybriddp.kmeans.reports.moments import pair_gains
 from tests.kmeans.codebooks import (
     DIMENSIONS,
     direction_question,

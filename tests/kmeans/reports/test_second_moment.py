@@ -6,19 +6,12 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.covariance import released_moments
+from hybriddp.kmeans.algorithm.axes import released_moments
 from hybriddp.kmeans.algorithm.problem import PublishedVector
-from hybriddp.kmeans.protocol.devices import simulate_devices
+from hybriddp.kmeans.protocol.round import simulate_devices
 from hybriddp.kmeans.reports.base import Ask, ReportTally
-from hybriddp.kmeans.reports.direction import mean_shift, shift_ask
-from hybriddp.kmeans.reports.second_moment import (
-    deviatoric,
-    length_ask,
-    mean_square,
-    pair_ask,
-    pair_variance,
-    second_moments,
-)
+from hybriddp.kmeans.reports.means import mean_shift, shift_ask
+from hybriddp.kmeans.reports.moments import deviatoric, length_ask, mean_square, pair_ask, pair_variance, second_moments
 from hybriddp.kmeans.statistics import L1_UNIT, SecondMoments
 from hybriddp.randomness import byte_source
 from tests.levels import z_limit
