@@ -24,7 +24,7 @@ ROOMS = [
 KMEANS = [
     {"clustering"},
     {"study"},
-    {"reports", "statistics"},
+    {"reports", "statistics", "points"},
     {"algorithm"},
     {"protocol"},
     {"estimator", "explain", "published"},

@@ -24,7 +24,8 @@ from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.high_dim import LEAST_EPSILON_FRACTION, high_dim_algorithm, trusted_takes_part
 from hybriddp.kmeans.algorithm.low_dim import low_dim_algorithm
 from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, PublishedVector, Release
-from hybriddp.kmeans.statistics import CHANGED_USERS, PointStatistic, TrustedPoints
+from hybriddp.kmeans.points import TrustedPoints
+from hybriddp.kmeans.statistics import CHANGED_USERS, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import SMALLEST_EPSILON, Privacy
 from hybriddp.release.charging import is_again

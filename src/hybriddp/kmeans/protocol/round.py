@@ -26,11 +26,11 @@ from hybriddp.channels.channel import channel_from_json, is_integer
 from hybriddp.channels.plausible import count_surpluses, wrong_in_codes, wrong_in_supports
 from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.reports.base import MOST_SIGNS, Ask, GridQuestion, Question, ReportTally, require
 from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, CODEBOOKS_OF_SHIFTS, most_bases
 from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
 from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion
-from hybriddp.kmeans.statistics import PointArray
 from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy, read_fraction
 from hybriddp.randomness import ByteSource, UniformDraws, byte_source
 from hybriddp.study.document import Document, compact, parsed

@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm.problem import ClusterEstimate, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.points import PointArray, TrustedPoints
 from hybriddp.kmeans.protocol.budget import TrustedBudget, choose_algorithm, trusted_pays
 from hybriddp.kmeans.protocol.round import Round, RoundTally, implausible_answers
 from hybriddp.kmeans.protocol.transcript import MOST_USERS, ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
-from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
