@@ -12,7 +12,7 @@ from hybriddp._check import FloatArray
 from hybriddp.figures.canvas import INK
 from hybriddp.paper.figures.curves import Weight, gain_rows
 from hybriddp.paper.figures.rows import BEST_LABEL, THEORY, WORST_LABEL, GainRow
-from hybriddp.theory import UC_SALARIES, Setting, laplace_noise
+from hybriddp.theory import UC_SALARIES, laplace_noise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,14 +49,7 @@ def salary_gains(weight: Weight, *, panel: str) -> list[GainRow]:
 
 def _rows(weight: Weight, panel: str, source: str, c: FloatArray, epsilon: FloatArray) -> list[GainRow]:
     noise = laplace_noise(n_users=UC_SALARIES.n_users, trusted_fraction=c, width=UC_SALARIES.width, epsilon=epsilon)
-    setting = Setting(
-        n_users=UC_SALARIES.n_users,
-        trusted_fraction=c,
-        trusted_variance=UC_SALARIES.variance,
-        local_variance=UC_SALARIES.variance,
-        trusted_noise=noise.trusted,
-        local_noise=noise.local,
-    )
+    setting = UC_SALARIES.setting(c, noise)
     w = setting.weight_privacy() if weight is Weight.PRIVACY else setting.weight_known_variance()
     return gain_rows((panel, source, UC_SALARIES.name, UC_SALARIES.name), setting, epsilon, w)
 
