@@ -101,7 +101,7 @@ class ClusteringDot:
         )
 
     def _centers(self, rng: np.random.Generator) -> FloatArray:
-        everybody, printed = points(), self.reading == PRINTED
+        everybody = points()
         trusts = np.zeros(len(everybody), np.bool_)
         trusts[rng.choice(len(everybody), round((self.trusted_fraction or 0.0) * len(everybody)), replace=False)] = True
         trusted, local = everybody[trusts], everybody[~trusts]
@@ -109,14 +109,11 @@ class ClusteringDot:
         if self.algorithm is Clusterer.OURS:
             ours = HybridKMeans(**public, random_state=int(rng.integers(1 << 31)))
             return np.asarray(ours.fit(trusted, local).cluster_centers_)
-        public |= {"iterations": self.iterations, "random_state": rng}
-        neighbors = "add-remove" if printed else "replace-one"
         if self.algorithm is Clusterer.TRUSTED_ONLY:
-            return paper.trusted_only(trusted, **public, neighbors=neighbors).centers
-        if self.algorithm is Clusterer.FULL_LOCAL:
-            return paper.full_local(local, **public, debias=not printed).centers
-        weights = "printed" if printed else "mean"
-        return paper.hybrid(trusted, local, **public, weights=weights, debias=not printed, neighbors=neighbors).centers
+            local = local[:0]
+        reading = paper.PRINTED if self.reading == PRINTED else paper.REPAIRED
+        public |= {"iterations": self.iterations, "random_state": rng, "reading": reading}
+        return paper.hybrid(trusted, local, **public).centers
 
 
 def clustering_dots(*, first_seed: int) -> tuple[ClusteringDot, ...]:
