@@ -13,9 +13,8 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.figures.canvas import MUTED, legend_below
-from hybriddp.mean import MeanStudy
 from hybriddp.paper.figures.rows import BEST_LABEL, SIMULATION, THEORY, WORST_LABEL, DensityRow, GainRow
-from hybriddp.simulation import simulate
+from hybriddp.paper.mean import PaperMean
 from hybriddp.theory import Beta, Setting, laplace_noise, trusted_only_wins_between
 
 if TYPE_CHECKING:
@@ -179,21 +178,18 @@ class Dot:
         """What the pipeline does there: the better and the worse single model, in theory, over the observed error."""
         scenario = self.scenario
         setting = scenario.setting(n_users=self.n_users, trusted_fraction=self.trusted_fraction, epsilon=self.epsilon)
-        # The pipeline's own known-variance weight takes one variance for both groups: others are given as numbers.
+        # The curator who knows the variance knows that of the trusted group: others are given as numbers.
         alike = scenario.trusted == scenario.local
-        estimator = str(scenario.weight) if alike else float(scenario.weight_in(setting))
-        result = simulate(
+        result = PaperMean(bounds=(0, scenario.width), epsilon=self.epsilon).simulate(
             scenario.trusted.quantiles(_POINTS),
-            local_data=None if alike else scenario.local.quantiles(_POINTS),
-            study=MeanStudy("figure", bounds=(0, scenario.width), epsilon=self.epsilon, channel="laplace"),
+            scenario.local.quantiles(_POINTS),
             n_users=self.n_users,
             trusted_fraction=self.trusted_fraction,
+            estimator=str(scenario.weight) if alike else float(scenario.weight_in(setting)),
             trials=trials,
-            estimators=(estimator,),
             random_state=self.seed,
         )
-        outcome = result.outcomes[0]
-        error, relative = outcome.observed_mse, outcome.observed_mse_se / outcome.observed_mse
+        error, relative = result.mse, result.mse_se / result.mse
         best, worst = float(setting.gain_over_best(error)), float(setting.gain_over_worst(error))
         return GainRow(
             panel=scenario.panel,
@@ -203,7 +199,7 @@ class Dot:
             n_users=float(self.n_users),
             trusted_fraction=self.trusted_fraction,
             epsilon=self.epsilon,
-            weight=outcome.weight,
+            weight=result.weight or 0.0,
             gain_over_best=best,
             gain_over_worst=worst,
             gain_over_best_se=best * relative,
