@@ -17,7 +17,7 @@ from hybriddp.kmeans.reports.codebook import hadamard
 from hybriddp.kmeans.reports.direction import direction_gains
 from hybriddp.mean.weights import _densities
 from hybriddp.paper.amplification.laplace import _parameters
-from hybriddp.paper.figures.figure6_kmeans import points
+from hybriddp.paper.figures.clustering import points
 from hybriddp.simulation.adaptive import _normal_quantiles
 
 finite = st.floats(-1e300, 1e300)

@@ -49,7 +49,7 @@ MAY_DRAW = {
     "kmeans/reports/label_signs.py": DEVICE,
     "kmeans/reports/second_moment.py": DEVICE,
     "paper/blender.py": SIMULATED,
-    "paper/figures/figure6_kmeans.py": PEOPLE,
+    "paper/figures/clustering.py": PEOPLE,
     "paper/kmeans/groups.py": "devices of a simulation",
     "paper/kmeans/sphere_packing.py": PUBLIC,
     "paper/mean.py": SIMULATED,

@@ -29,6 +29,7 @@ calibrated as in a release (erratum 3). `hybriddp.MeanStudy` is private, and mor
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,15 +98,14 @@ class PaperMean:
     delta: float | str = 0
 
     def __post_init__(self) -> None:
-        Grid.of(self.bounds)
-        Privacy.promised(epsilon=self.epsilon, delta=self.delta)
+        _ = self.width, self.privacy  # checks them
 
-    @property
+    @cached_property
     def privacy(self) -> Privacy:
         """Promise to every user."""
         return Privacy.promised(epsilon=self.epsilon, delta=self.delta)
 
-    @property
+    @cached_property
     def width(self) -> float:
         """Upper bound minus lower bound, $m$."""
         return Grid.of(self.bounds).width
@@ -170,7 +170,7 @@ class PaperMean:
         crowds = Crowd.of(trusted, self.bounds), Crowd.of(trusted if local is None else local, self.bounds)
         setting = self._setting(*crowds, n_trusted, n - n_trusted)
         weight = self._weight(estimator, setting, float(setting.trusted_variance))
-        squares = []
+        squares: list[float] = []
         for block in seed.spawn(-(-count // _BLOCK)):
             rng = np.random.default_rng(block)
             for _ in range(min(_BLOCK, count - len(squares))):

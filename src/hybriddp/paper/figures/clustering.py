@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, legend_below, readable_log_axis
+from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, PURPLE, TRUSTED, legend_below, readable_log_axis
 from hybriddp.grid import read_only
 from hybriddp.kmeans.clustering import nearest, wcss
 from hybriddp.kmeans.estimator import HybridKMeans
@@ -137,7 +137,7 @@ _COLORS = {
     Clusterer.TRUSTED_ONLY: TRUSTED,
     Clusterer.FULL_LOCAL: LOCAL,
     Clusterer.HYBRID: HYBRID,
-    Clusterer.OURS: "#7b4ea3",
+    Clusterer.OURS: PURPLE,
 }
 _LINES: dict[str, Literal["--", "-"]] = {PRINTED: "--", REPAIRED: "-"}
 _BANDS = {PRINTED: 0.07, REPAIRED: 0.15}  # how dark
@@ -212,7 +212,7 @@ def _legend(figure: "Figure", rows: Sequence[ClusteringRow]) -> None:
     legend_below(figure, handles, f"Lines: mean of {rows[0].trials:,} trials; bands: the middle 80 % of them")
 
 
-FIGURE = PaperFigure(
+FIGURE_6 = PaperFigure(
     number=6,
     title="K-means with both groups",
     shows=(

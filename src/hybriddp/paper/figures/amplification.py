@@ -8,8 +8,8 @@ import numpy as np
 from hybriddp.figures.canvas import note, pale_to_blue
 from hybriddp.paper.amplification import gaussian
 from hybriddp.paper.figures.figure import PaperFigure
-from hybriddp.paper.figures.heat import fraction_map
 from hybriddp.paper.figures.rows import AmplificationRow, DensityRow
+from hybriddp.paper.figures.salaries import fraction_map
 from hybriddp.theory import UC_SALARIES, gaussian_noise
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _map(axes: "Axes", rows: Sequence[AmplificationRow], name: str, title: str) 
     axes.set_title(title, fontsize=10)
 
 
-FIGURE = PaperFigure(
+FIGURE_7 = PaperFigure(
     number=7,
     title="Amplification by Gaussian noise",
     shows=(
