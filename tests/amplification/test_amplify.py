@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_two_of_them_are_not_composed() -> None:
 
 
 def test_bad_parameters_are_named() -> None:
-    for name, change in [
+    wrong: list[tuple[str, dict[str, Any]]] = [
         ("study", {"study": "pay"}),
         ("study", {"study": MeanStudy("x", bounds=(0, 1), epsilon=1, delta=1e-6)}),
         ("n_users", {"n_users": 1}),
@@ -82,7 +83,8 @@ def test_bad_parameters_are_named() -> None:
         ("also_published", {"also_published": ("a photograph",)}),
         ("delta", {"delta": 1.0}),
         ("delta", {"delta": -0.1}),
-    ]:
+    ]
+    for name, change in wrong:
         with pytest.raises(ParameterError) as caught:
             _amplified(**{"study": STUDY, **change})
         assert caught.value.name == name

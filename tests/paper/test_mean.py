@@ -90,7 +90,7 @@ def test_bad_parameters_are_named() -> None:
         ("estimator", lambda: LAPLACE.estimate(VALUES, VALUES, estimator="adaptive", random_state=0)),
         ("estimator", lambda: LAPLACE.estimate(VALUES, VALUES, estimator=1.5, random_state=0)),
         *(
-            (name, lambda change={name: value}: LAPLACE.simulate(  # type: ignore[misc]
+            (name, lambda change={name: value}: LAPLACE.simulate(
                 VALUES, **{**CROWD, "estimator": 0.5, "trials": 2, "random_state": 0, **change}
             ))
             for name, value in (

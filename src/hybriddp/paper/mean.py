@@ -221,7 +221,9 @@ class PaperMean:
         reported = self._reports(local, rng)
         if weight is None:
             return (reported + self._reports(trusted, rng)) / ((trusted.count + local.count) * UNITS)
-        statistic = Statistic("total of the trusted group", np.array([trusted.total]), UNITS, trusted.count)
+        statistic = Statistic(
+            "total of the trusted group", np.array([trusted.total]), sensitivity=UNITS, count=trusted.count
+        )
         cost = ReleaseCost("paper", None, self.privacy, self.privacy)
         total = int(release(statistic, cost, random_state=rng).values[0])
         return weight * total / (trusted.count * UNITS) + (1 - weight) * reported / (local.count * UNITS)

@@ -168,6 +168,6 @@ def test_extreme_settings_fall_back_to_what_always_holds() -> None:
         {"width": 1e150},
         {"width": 1e-150},
     ):
-        bound, pure = _exact(**{"delta": 1e-6, **change}), _exact(**{**change, "delta": 0.0})  # type: ignore[arg-type]
+        bound, pure = _exact(**{"delta": 1e-6, **change}), _exact(**{**change, "delta": 0.0})
         assert 0 <= bound.trusted <= pure.trusted
         assert 0 <= bound.local <= pure.local
