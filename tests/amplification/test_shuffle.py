@@ -234,10 +234,10 @@ def test_bad_parameters_are_named() -> None:
                 function(**{**good, name: value})
     for value in (0.0, 0.009, 20.1, -1.0, math.nan, math.inf, "1", None, True, [1.0]):
         with pytest.raises(ParameterError, match="^local_epsilon must be"):
-            shuffled(**good, local_epsilon=value)  # type: ignore[arg-type]
+            shuffled(**good, local_epsilon=value)
     for value in (0.0, -1.0, math.inf, "1"):
         with pytest.raises(ParameterError, match="^epsilon must be"):
-            largest_local_epsilon(**good, epsilon=value)  # type: ignore[arg-type]
+            largest_local_epsilon(**good, epsilon=value)
     with pytest.raises(ParameterError, match="local_epsilon = epsilon would keep it, but no channel goes below 0.01"):
         largest_local_epsilon(epsilon=5e-4, delta=1e-6, n_reports=100)
 
@@ -272,8 +272,8 @@ def _beaten(*, local_epsilon: float, n_reports: int, epsilon: float, delta: floa
 def test_a_distinguisher_does_not_beat_the_bound_but_a_promise_that_is_far_too_good() -> None:
     for (local_epsilon, n_reports), delta in product([(0.5, 50), (1.0, 100), (2.0, 400)], [1e-2, 1e-6]):
         setting = {"local_epsilon": local_epsilon, "n_reports": n_reports, "delta": delta}
-        epsilon = shuffled(**setting).epsilon  # type: ignore[arg-type]
+        epsilon = shuffled(**setting).epsilon
         assert epsilon < 0.9 * local_epsilon
-        assert not _beaten(**setting, epsilon=epsilon)  # type: ignore[arg-type]
+        assert not _beaten(**setting, epsilon=epsilon)
         if delta == 1e-6:
-            assert _beaten(**setting, epsilon=epsilon / 20)  # type: ignore[arg-type]
+            assert _beaten(**setting, epsilon=epsilon / 20)

@@ -73,6 +73,6 @@ def test_what_cannot_be_drawn_is_refused() -> None:
     model = _model(4)
     for dimensions in [(0, 0), (0, 4), (-1, 0), (0,), (0, 1, 2), None, 5, "ab", (0.5, 1), (True, 1)]:
         with pytest.raises(ParameterError, match="^dimensions must be"):
-            model.plot(dimensions=dimensions)  # type: ignore[arg-type]
+            model.plot(dimensions=dimensions)
     with pytest.raises(ProtocolError, match="is not fitted"):
         HybridKMeans(2, epsilon=1, bounds=[(0, 1)]).plot()

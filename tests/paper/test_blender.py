@@ -131,6 +131,6 @@ def test_parameters_are_checked() -> None:
         ("random_state", None),
     ]:  # fmt: skip
         with pytest.raises(ParameterError, match=f"^{name} must be"):
-            blender(["a"] * 10, ["a"] * 10, **{"random_state": 1, name: value})  # type: ignore[arg-type]
+            blender(["a"] * 10, ["a"] * 10, **{"random_state": 1, name: value})
     with pytest.raises(DataError, match="^BLENDER needs"):
         blender(["a"], ["a"] * 10, random_state=1)

@@ -212,7 +212,9 @@ def blender(
         by_query = np.bincount(head.query, noisy)[:-1]
         best = {head.records[head.first[q]][0] for q in np.argsort(-by_query, kind="stable")[:head_size].tolist()}
         shorter = HeadList.of(item for item in listed if _pair(item)[0] in best)
-        noisy = np.bincount(shorter.find(head.records), noisy, len(shorter.records))  # other records become part of ⋆
+        noisy = np.bincount(shorter.find(head.records), noisy, len(shorter.records)).astype(
+            float
+        )  # other records become part of ⋆
         head = shorter
     of_trusted = np.clip(noisy, 0.0, 1.0)
     v_trusted = of_trusted * (1 - of_trusted) / (n - 1) + 2 * scale**2 / (n * (n - 1))

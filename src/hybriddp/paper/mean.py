@@ -126,7 +126,7 @@ class PaperMean:
         if (estimator == "known-variance") != (sd is not None):
             raise ParameterError("sd", 'given exactly if estimator is "known-variance"', sd)
         setting = self._setting(*groups, groups[0].count, groups[1].count)
-        weight = self._weight(estimator, setting, 0.0 if sd is None else sd**2)
+        weight = self._weight(estimator, setting, np.asarray(sd or 0.0) ** 2)
         answer = self._answer(*groups, weight, seeded(random_state, "paper mean"))
         return self.bounds[0] + self.width * answer
 
@@ -166,9 +166,9 @@ class PaperMean:
             )
         count = _check.integer("trials", trials, at_least=2)
         seed = np.random.SeedSequence(_check.integer("random_state", random_state, at_least=0))
-        crowds = [Crowd.of(values, self.bounds) for values in (trusted, trusted if local is None else local)]
+        crowds = Crowd.of(trusted, self.bounds), Crowd.of(trusted if local is None else local, self.bounds)
         setting = self._setting(*crowds, n_trusted, n - n_trusted)
-        weight = self._weight(estimator, setting, float(setting.trusted_variance))
+        weight = self._weight(estimator, setting, setting.trusted_variance)
         squares: list[float] = []
         for block in seed.spawn(-(-count // _BLOCK)):
             rng = np.random.default_rng(block)
@@ -193,13 +193,13 @@ class PaperMean:
             local_mean=local.mean * m,
         )
 
-    def _weight(self, estimator: str | float, setting: Setting, variance: float) -> float | None:
+    def _weight(self, estimator: str | float, setting: Setting, variance: FloatArray) -> float | None:
         """Compute the weight on the trusted group from public numbers; None for full-local."""
         if not isinstance(estimator, str):
             return _check.number("estimator", estimator, _check.WEIGHT)
         _check.choice("estimator", estimator, ESTIMATORS)
         known = replace(setting.without_mean_gap(), trusted_variance=variance, local_variance=variance)
-        weights = {
+        weights: dict[str, FloatArray | float] = {
             "trusted-only": 1.0,
             "local-only": 0.0,
             "naive": known.weight_naive(),

@@ -48,4 +48,4 @@ def test_edges() -> None:
     assert np.all((crowded >= 0) & (crowded <= 1))
     for name, k, d in (("n_clusters", 0, 2), ("n_dimensions", 2, 0), ("n_clusters", 2.0, 2)):
         with pytest.raises(ParameterError, match=f"{name} must be an integer of at least 1"):
-            sphere_packing(k, d, generator=np.random.default_rng(0))  # type: ignore[arg-type]
+            sphere_packing(k, d, generator=np.random.default_rng(0))
