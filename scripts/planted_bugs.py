@@ -490,13 +490,13 @@ BUGS = (
         "channel: a set of more codes than the channel's is reported",
         "bad = np.count_nonzero(np.bitwise_count(sets) != self.n_chosen)",
         "bad = np.count_nonzero(np.bitwise_count(sets) < self.n_chosen)",
-        ("channels/test_choice.py", *CHANNELS),
+        ("channels/test_refused.py", *CHANNELS),
     ),
     Bug(
         "channel: one for another ε than the user was shown is parsed",
         'require(channel.epsilon == promised, f"it is for epsilon {channel.epsilon}, but {promised} was promised")',
         "require(bool(promised), promised)",
-        ("channels/test_channel.py", *CHANNELS),
+        ("channels/test_refused.py", *CHANNELS),
     ),
     Bug(
         "channel: the group of a device in local discovery follows from its item",

@@ -1,4 +1,3 @@
-import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hybriddp.channels import LocalHashing, channel_from_json
+from hybriddp.channels import LocalHashing
 from hybriddp.channels.hashing import best_values
-from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 from tests.levels import LEVEL, z_limit
 
@@ -223,84 +221,3 @@ def test_functions_are_drawn_uniformly() -> None:
     wrong = np.full(8, 1.0)
     wrong[0] = 0.8
     assert stats.chisquare(counts, wrong / wrong.sum() * 100_000).pvalue < LEVEL
-
-
-# Text
-
-
-@pytest.mark.parametrize(("epsilon", "functions", "seed"), [("0.01", 2, 0), ("1", 4096, 7), ("20", 65536, 2**32 - 1)])
-def test_text_and_channel_are_inverses(epsilon: str, functions: int, seed: int) -> None:
-    channel = LocalHashing(epsilon=epsilon, n_functions=functions, seed=seed)
-    read = channel_from_json(channel.to_json(), epsilon=epsilon)
-    assert isinstance(read, LocalHashing)
-    assert read == channel
-    np.testing.assert_array_equal(read.sample([1, 2, 3], random_state=1), channel.sample([1, 2, 3], random_state=1))
-
-
-TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
-    "extra raised": (lambda f: {"extra": f["extra"] + 1}, "do not add up"),
-    "extra raised at the cost of the rest": (
-        lambda f: {"low": f["low"] - 1, "extra": f["extra"] + f["values"]},
-        "it is not 1-private",
-    ),
-    "three functions": (lambda _: {"functions": 3}, "not a power of two"),
-    "no functions": (lambda _: {"functions": 0}, "not a power of two"),
-    "too many functions": (lambda _: {"functions": 1 << 17}, "not a power of two"),
-    "a float": (lambda _: {"functions": 4096.0}, "not a power of two"),
-    "more values": (lambda f: {"values": f["values"] + 1}, "do not add up"),
-    "another epsilon": (lambda _: {"epsilon": "0.99"}, "it is not 0.99-private"),
-    "a negative seed": (lambda _: {"seed": -1}, "seed is not"),
-    "a truth for a seed": (lambda _: {"seed": True}, "seed is not"),
-    "one more field": (lambda _: {"n": 1}, "not in the form"),
-}
-
-
-@pytest.mark.parametrize("how", list(TAMPERED))
-def test_tampered_texts_are_refused(how: str) -> None:
-    change, reason = TAMPERED[how]
-    fields = json.loads(LocalHashing(epsilon=1).to_json())
-    with pytest.raises(ProtocolError, match=reason):
-        channel_from_json(json.dumps({**fields, **change(fields)}, separators=(",", ":")))
-
-
-# Errors
-
-
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        ({"n_functions": 1}, "n_functions"),
-        ({"n_functions": 100}, "n_functions"),
-        ({"n_functions": 1 << 17}, "n_functions"),
-        ({"n_functions": True}, "n_functions"),
-        ({"n_values": 1}, "n_values"),
-        ({"n_values": 2000}, "n_values"),
-        ({"seed": -1}, "seed"),
-        ({"seed": 1 << 32}, "seed"),
-        ({"epsilon": 0}, "epsilon"),
-    ],
-)
-def test_parameters_are_checked(given: dict[str, Any], name: str) -> None:
-    with pytest.raises(ParameterError, match=f"^{name} must be"):
-        LocalHashing(**{"epsilon": 1, **given})
-
-
-@pytest.mark.parametrize("bad", [[-1], [1.5], ["a"], [[1, 2]], [1 << 64]])
-def test_inputs_must_be_keys(bad: Any) -> None:
-    with pytest.raises(DataError, match="^keys must be integers"):
-        LocalHashing(epsilon=1).sample(bad)
-
-
-def test_keys_of_all_sizes_are_taken() -> None:
-    channel = LocalHashing(epsilon=1)
-    assert channel.sample(np.array([0, (1 << 64) - 1], np.uint64)).shape == (2,)
-    assert channel.sample(5).shape == ()
-    assert channel.sample(np.empty(0, np.uint64)).shape == (0,)
-
-
-def test_tallies_and_reports_of_something_else_are_refused() -> None:
-    channel = LocalHashing(epsilon=1, n_functions=8)
-    with pytest.raises(DataError, match="^A tally of this channel has the shape"):
-        channel.supports(np.zeros((4, 4), np.int64), [1])
-    with pytest.raises(DataError, match="^reports must be a one-dimensional array of integers, got text"):
-        channel.tally(["a"])

@@ -1,5 +1,4 @@
 import itertools
-import json
 from collections import Counter
 from fractions import Fraction
 
@@ -7,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.channels import MaskedResponse, channel_from_json
+from hybriddp.channels import MaskedResponse
 from hybriddp.channels.masked import BIN_BITS, N_BINS, label_bits_for, patterns
-from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.privacy import SHIFT, odds
 from tests.levels import LEVEL
 
@@ -133,43 +131,3 @@ def test_a_tally_counts_every_report_and_leaves_out_what_is_none() -> None:
         assert counts[report >> 2, report & 3] > 0
     assert np.array_equal(counts, channel.tally(np.concatenate([reports.astype(int), [-1, 1996, 10**9]])))
     assert np.array_equal(counts, channel.tally(reports[:99]) + channel.tally(reports[99:]))
-
-
-def test_its_text_is_short_and_is_what_comes_back() -> None:
-    for channel in (MaskedResponse(epsilon=1), MaskedResponse(epsilon=12), MaskedResponse(epsilon=1, label_bits=3)):
-        assert channel_from_json(channel.to_json(), epsilon=channel.epsilon) == channel
-    assert MaskedResponse(epsilon=1).to_json() == (
-        '{"type":"masked","version":2,"epsilon":"1","labels":4,"bits":32,"low":751094022,"extra":1290591208}'
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"extra": 1290591212, "low": 751094021}, "not 1-private"),
-        ({"extra": 1290591209}, "do not add up"),
-        ({"labels": 3, "low": 910282059, "extra": 1564121119}, "not a power of two"),
-        ({"labels": 512, "low": 8360550, "extra": 14365696}, "not a power of two"),
-        ({"labels": 4.0}, "number of codes is not an integer"),
-        ({"labels": None}, "number of codes is not an integer"),
-        ({"epsilon": "2"}, "is for epsilon 2, but 1 was promised"),
-        ({"epsilon": 1}, "not a decimal"),
-        ({"more": 1}, "not in the form"),
-    ],
-)
-def test_tampered_texts_are_refused(change: dict[str, object], reason: str) -> None:
-    fields = json.loads(MaskedResponse(epsilon=1).to_json()) | change
-    with pytest.raises(ProtocolError, match=reason):
-        channel_from_json(json.dumps(fields, separators=(",", ":")), epsilon=1)
-
-
-@pytest.mark.parametrize("inputs", [[-1], [256], [0.5], ["a"], [[1]]])
-def test_bins_that_do_not_exist_get_no_report(inputs: object) -> None:
-    with pytest.raises(DataError, match="^bins must be integers"):
-        MaskedResponse(epsilon=1).sample(inputs)
-
-
-@pytest.mark.parametrize("bad", [0, 9, 2.0, "2", True])
-def test_the_number_of_label_bits_is_checked(bad: object) -> None:
-    with pytest.raises(ParameterError, match="^label_bits must be"):
-        MaskedResponse(epsilon=1, label_bits=bad)
