@@ -1,11 +1,13 @@
 """What every result has: the statement of what it cost."""
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hybriddp.privacy import NEIGHBORS
 from hybriddp.release.charging import Charged
-from hybriddp.study.study import Study
+
+if TYPE_CHECKING:
+    from hybriddp.study.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Statement:
     """Whether a ledger had charged the study before, so that this was free."""
 
     @classmethod
-    def of(cls, study: Study, *, released: bool, counted: bool, seeded: bool) -> "Statement":
+    def of(cls, study: "Study[Any, Any, Any]", *, released: bool, counted: bool, seeded: bool) -> "Statement":
         """What a study promises, and what was done."""
         promise = study.privacy
         return cls(promise.epsilon, promise.delta, NEIGHBORS, released=released, counted=counted, seeded=seeded)

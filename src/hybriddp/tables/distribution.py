@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from hybriddp.channels.masked import N_BINS
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.study import DistributionStudy
-from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.grid import UNITS
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
 from hybriddp.tables.frames import nw
@@ -70,7 +70,7 @@ class DistributionQuery(NumberQuery):
         def counted(batches: Iterator["pa.RecordBatch"]) -> Iterator[NDArray[np.int64]]:
             for batch in batches:
                 found = study.summarize_trusted(batch.column(0).to_numpy(zero_copy_only=False))  # nulls become NaN
-                yield np.array([*found.counts, found.rejected, found.clamped], np.int64)
+                yield np.array([*found.sums, found.missing, found.clamped], np.int64)
 
         *bins, rejected, clamped = sum(computed(frame.select(x=x), counted, np.int64), np.zeros(N_BINS + 2, np.int64))
         rows = [{"item": i, "rows": int(n), "count": int(n)} for i, n in enumerate(bins) if n]
@@ -86,7 +86,7 @@ class DistributionQuery(NumberQuery):
 
 
 @dataclass
-class DistributionTally(Tally[BinCounts, PatternCounts]):
+class DistributionTally(Tally[TrustedSummary, LocalSummary]):
     """The rows of one group, for a distribution."""
 
     bins: Counter[int] = field(default_factory=Counter, repr=False)  # exact counts: not for logs
@@ -99,14 +99,10 @@ class DistributionTally(Tally[BinCounts, PatternCounts]):
         if row.get("count"):
             self.bins[int(row["item"])] += int(row["count"])
 
-    def trusted_summary(self, study: DistributionStudy) -> BinCounts:
+    def trusted_summary(self, study: DistributionStudy) -> TrustedSummary:
         """One count per bin."""
-        return BinCounts(study.digest, tuple(self.bins[i] for i in range(N_BINS)), self.neither, self.clamped)
-
-    def local_summary(self, study: DistributionStudy) -> PatternCounts:
-        """One count per report."""
-        counts = tuple(self.codes[code] for code in range(study.channel.n_codes))
-        return PatternCounts(study.digest, counts, self.bad, self.all_tied, self.seeded > 0)
+        counts = tuple(self.bins[i] for i in range(N_BINS))
+        return TrustedSummary(study.digest, self.count, counts, self.neither, clamped=self.clamped)
 
 
 # Bins

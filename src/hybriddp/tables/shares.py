@@ -18,7 +18,7 @@ from hybriddp.errors import DataError
 from hybriddp.shares.categories import LARGEST_INTEGER, OUTSIDE, Categories
 from hybriddp.shares.oracle import UnaryOracle
 from hybriddp.shares.study import FrequencyStudy
-from hybriddp.shares.summary import LocalCounts, TrustedCounts
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 from hybriddp.tables import frames
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import Converter, nw
@@ -173,7 +173,7 @@ def text_items(dtype: Any, name: str, why: str) -> tuple[Any, Any, Any]:  # noqa
 
 
 @dataclass
-class FrequencyTally(CountedItems[TrustedCounts, LocalCounts]):
+class FrequencyTally(CountedItems[TrustedSummary, LocalSummary]):
     """Counts of the rows of one group, for shares."""
 
     bits: Counter[int] = field(default_factory=Counter)  # reports with each bit
@@ -185,7 +185,7 @@ class FrequencyTally(CountedItems[TrustedCounts, LocalCounts]):
             if name.startswith("bit"):
                 self.bits[int(name[3:])] += int(number or 0)
 
-    def trusted_summary(self, study: FrequencyStudy) -> TrustedCounts:
+    def trusted_summary(self, study: FrequencyStudy) -> TrustedSummary:
         """One count per category."""
         if self.unfit:
             raise DataError(
@@ -195,10 +195,9 @@ class FrequencyTally(CountedItems[TrustedCounts, LocalCounts]):
         counts = [self.items.get(item, 0) for item in study.categories]
         outside = self.count - sum(counts)
         counts += [outside] if study.other else []
-        return TrustedCounts(study.digest, tuple(counts), self.neither, 0 if study.other else outside)
+        n, left_out = sum(counts), 0 if study.other else outside
+        return TrustedSummary(study.digest, n, tuple(counts), self.neither, left_out)
 
-    def local_summary(self, study: FrequencyStudy) -> LocalCounts:
-        """One count per code, or per bit."""
-        found = self.bits if isinstance(study.oracle, UnaryOracle) else self.codes
-        counts = tuple(found[code] for code in range(study.oracle.n_counts))
-        return LocalCounts(study.digest, self.good, counts, self.bad, self.all_tied, self.seeded > 0)
+    def report_counts(self, study: FrequencyStudy) -> Counter[int]:
+        """Return the number of reports with each code, or with each bit."""
+        return self.bits if study.reports_are_bits else self.codes

@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from hybriddp.errors import DataError
 from hybriddp.reporting.wording import counted
+from hybriddp.study.summary import LocalSummary
 from hybriddp.tables.report_files import ReportStudy, refuse_foreign
 
 Key = str | int
@@ -145,9 +146,16 @@ class Tally(ABC, Generic[T, L]):
     def trusted_summary(self, study: Any) -> T:  # noqa: ANN401
         """Summarize the trusted users."""
 
-    @abstractmethod
+    def report_counts(self, study: Any) -> Counter[int]:  # noqa: ANN401, ARG002
+        """Return the number of reports with each code, which a summary of them has."""
+        return self.codes
+
     def local_summary(self, study: Any) -> L:  # noqa: ANN401
         """Summarize the local users."""
+        found = self.report_counts(study)
+        counts = tuple(found[code] for code in range(study.n_counts))
+        summary: Any = LocalSummary(study.digest, self.good, counts, self.bad, self.all_tied, self.seeded > 0)
+        return summary  # type: ignore[no-any-return]
 
     def summaries(self, study: Any, *, trusted: bool, local: bool) -> Summaries[T, L]:  # noqa: ANN401
         """Summarize the groups whose columns were named."""
