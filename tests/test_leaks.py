@@ -127,7 +127,7 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "estimate trusted items": lambda x: ILLNESS.estimate(trusted=x, local=[0, 1, 1]),
     "estimate frequency reports": lambda x: ILLNESS.estimate(trusted=["flu", "none"], local=x),
     "open items": OPEN.summarize_trusted,
-    "discovery reports": OPEN.discovery.summarize,
+    "discovery reports": OPEN.discovery.summarize_local,
     "hashing": LocalHashing(epsilon=1).sample,
     "hashed reports": LocalHashing(epsilon=1).tally,
     "heavy hitters": lambda x: hdp.heavy_hitters(trusted=x, local=["flu"], epsilon=1, delta=1e-6, single_group=True),

@@ -19,7 +19,7 @@ def _tallies(n: int, seed: int) -> list[np.ndarray]:
     kinds = rng.choice(len(WORDS) + 1, n, p=[*WORDS.values(), 1 - sum(WORDS.values())])
     words = list(WORDS)
     items = [words[kind] if kind < len(words) else other for kind, other in zip(kinds.tolist(), others, strict=True)]
-    return QUESTION.summarize(QUESTION.randomize(items, random_state=seed)).levels(CHANNEL)
+    return QUESTION.levels(QUESTION.summarize_local(QUESTION.randomize(items, random_state=seed)))
 
 
 def test_frequent_words_are_found_with_their_shares() -> None:
@@ -38,7 +38,7 @@ def test_frequent_words_are_found_with_their_shares() -> None:
 
 
 def test_without_reports_nothing_is_found() -> None:
-    empty = QUESTION.summarize([]).levels(CHANNEL)
+    empty = QUESTION.levels(QUESTION.summarize_local([]))
     assert len(search_prefixes(empty, CHANNEL).codes) == 0
     shares = local_shares(empty, QUESTION.codes(["a"]), CHANNEL, np.ones(1, bool))
     assert np.all(np.asarray(shares.noise) > 1000)

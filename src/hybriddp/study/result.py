@@ -1,13 +1,10 @@
 """What every result has: the statement of what it cost."""
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hybriddp.privacy import NEIGHBORS
+from hybriddp.privacy import NEIGHBORS, Privacy
 from hybriddp.release.charging import Charged
-
-if TYPE_CHECKING:
-    from hybriddp.study.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +21,8 @@ class Statement:
     """Whether a ledger had charged the study before, so that this was free."""
 
     @classmethod
-    def of(cls, study: "Study[Any, Any, Any]", *, released: bool, counted: bool, seeded: bool) -> "Statement":
-        """What a study promises, and what was done."""
-        promise = study.privacy
+    def of(cls, promise: Privacy, *, released: bool, counted: bool, seeded: bool) -> "Statement":
+        """State what a study promises, and what was done."""
         return cls(promise.epsilon, promise.delta, NEIGHBORS, released=released, counted=counted, seeded=seeded)
 
     def charged(self, charged: Charged) -> "Statement":

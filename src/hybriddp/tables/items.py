@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.items.counts import ItemCounts
-from hybriddp.items.discovery import DiscoveryCounts, DiscoveryQuestion
+from hybriddp.items.discovery import DiscoveryQuestion
 from hybriddp.items.records import is_missing, shown_item
 from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.shares.categories import OTHER
+from hybriddp.study.summary import LocalSummary
 from hybriddp.tables import frames
 from hybriddp.tables.frames import Converter, nw
 from hybriddp.tables.query import DeviceCodes, Query, chosen_code
@@ -70,9 +71,9 @@ class ItemStudy:
         """The summary of raw items."""
         return self.study.summarize_trusted(items)
 
-    def summarize_local(self, reports: Any) -> DiscoveryCounts:  # noqa: ANN401
+    def summarize_local(self, reports: Any) -> LocalSummary:  # noqa: ANN401
         """The summary of reports."""
-        return self.question.summarize(reports)
+        return self.question.summarize_local(reports)
 
     def refuse_bad_reports(self, rejected: int, count: int) -> None:
         """Raise `DataError` if too many reports are invalid."""
@@ -141,7 +142,7 @@ def _plain(objects: list[Any]) -> tuple[list[Any], Any]:
 
 
 @dataclass
-class ItemTally(CountedItems[ItemCounts, DiscoveryCounts]):
+class ItemTally(CountedItems[ItemCounts, LocalSummary]):
     """Counts of the rows of all users, for heavy hitters."""
 
     def trusted_summary(self, study: ItemStudy) -> ItemCounts:
@@ -154,10 +155,7 @@ class ItemTally(CountedItems[ItemCounts, DiscoveryCounts]):
         del counts[OTHER]
         return ItemCounts(study.study.digest, self.count, counts, self.neither)
 
-    def local_summary(self, study: ItemStudy) -> DiscoveryCounts:
+    def local_summary(self, study: ItemStudy) -> LocalSummary:
         """One count per code."""
-        tally = np.zeros(study.question.n_codes, np.int64)
-        for code, count in self.codes.items():
-            if code >= 0:
-                tally[code] = count
-        return DiscoveryCounts(study.digest, tally, self.bad, self.all_tied, self.seeded > 0)
+        counts = [self.codes[code] for code in range(study.question.n_codes)]
+        return LocalSummary.of_codes(study.digest, counts, self.bad, tied=self.all_tied, seeded=self.seeded > 0)
