@@ -112,8 +112,8 @@ PARAMETERS: list[tuple[Callable[..., object], str, list[object]]] = [
 
 def test_parameters_are_checked() -> None:
     for make, name, bad in PARAMETERS:
-        cases = [(repr(value), {name: value}) for value in bad]
-        assert not_refused(cases, lambda given, make=make: make(**given), ParameterError, f"^{name} must be") == []
+        cases = [(repr(value), partial(make, **{name: value})) for value in bad]
+        assert not_refused(cases, lambda take: take(), ParameterError, f"^{name} must be") == []
 
 
 SETS: list[tuple[object, str]] = [

@@ -21,15 +21,6 @@ STUDIES = [
 ]
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=repr)
-def test_text_and_study_are_inverses(study: DistributionStudy) -> None:
-    again = DistributionStudy.from_json(study.to_json())
-    assert again == study
-    assert hash(again) == hash(study)
-    assert again.digest == study.digest
-    assert np.array_equal(again.bins.cuts, study.bins.cuts)
-
-
 def test_the_text_is_this() -> None:
     fields = json.loads(STUDY.to_json())
     cuts = fields.pop("cuts")
@@ -82,17 +73,11 @@ def test_a_tampered_text_is_refused(change: dict[str, Any]) -> None:
         DistributionStudy.from_json(json.dumps(fields, separators=(",", ":")))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "{}", "x", "[" * 100_000, STUDY.to_json() + " "])
-def test_texts_that_are_no_studies_are_refused(text: str) -> None:
-    with pytest.raises(ProtocolError):
-        DistributionStudy.from_json(text)
-
-
 def test_a_cut_that_was_moved_is_refused() -> None:
     text = STUDY.to_json()
     cut = str(STUDY.bins.cuts[100])
     assert text.count(f",{cut},") == 1
-    with pytest.raises(ProtocolError, match="not in the form"):
+    with pytest.raises(ProtocolError, match="its text is not the one that to_json writes"):
         DistributionStudy.from_json(text.replace(f",{cut},", f",{int(cut) + 1},"))
 
 

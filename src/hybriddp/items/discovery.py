@@ -136,7 +136,7 @@ class DiscoveryQuestion(Question):
         known = dict(zip(distinct, scramble(self.alphabet.encode(distinct)).tolist(), strict=True))
         return np.fromiter(map(known.__getitem__, items), np.uint64, len(items))
 
-    def draw(self, values: list[str], random_state: Seed) -> NDArray[Any]:
+    def draw_codes(self, values: list[str], random_state: Seed) -> NDArray[Any]:
         """Draw one report per item, each from a group drawn at random."""
         codes, source = self.codes(values), byte_source(random_state)
         groups = source.take(4 * len(codes)).view("<u4").astype(np.int64) % len(LEVELS)

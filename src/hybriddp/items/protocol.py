@@ -212,7 +212,7 @@ def _scores(question: DiscoveryQuestion, tallies: list[IntArray]) -> dict[str, f
 
 def _statement(study: "HeavyHitterStudy", released: PrivateItems | None, *, seeded: bool) -> Statement:
     counted = released is not None and released.counted
-    return Statement.of(study.privacy, released=released is not None, counted=counted, seeded=seeded)
+    return Statement.of(study, released=released is not None, counted=counted, seeded=seeded)
 
 
 def report_evidence(scores: FloatArray, channel: LocalHashing) -> FloatArray:

@@ -7,7 +7,7 @@ is that of every study (`hybriddp.study.study`); simulations and plans call `ans
 
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.explain import diagnostics
-from hybriddp.mean.published import Published
+from hybriddp.mean.published import PublishedMean
 from hybriddp.mean.study import MeanStudy
 from hybriddp.study.reports import Reports
 from hybriddp.study.summary import LocalSummary, TrustedSummary
@@ -17,7 +17,7 @@ __all__ = [
     "Estimate",
     "LocalSummary",
     "MeanStudy",
-    "Published",
+    "PublishedMean",
     "Reports",
     "StudyParts",
     "TrustedSummary",

@@ -174,7 +174,7 @@ class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
         """Number of exact counts that summarize the trusted group: one per category."""
         return len(self.domain)
 
-    def draw(self, values: object, random_state: Seed) -> NDArray[Any]:
+    def draw_codes(self, values: object, random_state: Seed) -> NDArray[Any]:
         """Draw one code for each item."""
         placed = self.domain.place(values)
         n = len(placed.categories) + placed.missing + placed.outside

@@ -63,7 +63,7 @@ def play(scene: Scene, rng: np.random.Generator) -> Trial:
     everybody: LocalStatistics | None = None
     if "full-local" in scene.estimators:
         everybody = study.decode(reported + reports(study, trusted, rng))
-    statement = Statement.of(study.privacy, released=True, counted=False, seeded=True)
+    statement = Statement.of(study, released=True, counted=False, seeded=True)
 
     def answer(name: str | float) -> Estimate:
         rule = WeightRule(name, scene.sd if name == "known-variance" else None)

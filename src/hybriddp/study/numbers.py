@@ -43,7 +43,7 @@ class NumberStudy(Study[EvidenceT, OptionsT, ResultT]):
     def count(self, units: NDArray[np.int32]) -> IntArray:
         """Sum up units as the release needs them."""
 
-    def draw(self, values: ArrayLike, random_state: Seed) -> NDArray[Any]:
+    def draw_codes(self, values: ArrayLike, random_state: Seed) -> NDArray[Any]:
         """Draw one code for each value."""
         array = _one_dimension(values)
         self.grid.refuse_missing(array, chunk=CHUNK)

@@ -105,7 +105,7 @@ class Question(StudyText, ABC):
         return 0, self.n_codes - 1
 
     @abstractmethod
-    def draw(self, values: Any, random_state: Seed) -> NDArray[Any]:  # noqa: ANN401
+    def draw_codes(self, values: Any, random_state: Seed) -> NDArray[Any]:  # noqa: ANN401
         """Draw one code for each value."""
 
     def randomize(self, values: ArrayLike, *, random_state: Seed = None) -> Reports:
@@ -114,7 +114,7 @@ class Question(StudyText, ABC):
         Values that are missing are refused: there is no report for what is not there. With a ``random_state`` it is a
         simulation, and not private.
         """
-        return Reports(self.draw(values, random_state), self.digest, seeded=random_state is not None)
+        return Reports(self.draw_codes(values, random_state), self.digest, seeded=random_state is not None)
 
     def receive(self, reports: Reports | ArrayLike) -> Received:
         """Return the reports that can have been made for this study; those of another one are refused."""

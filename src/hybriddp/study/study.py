@@ -218,7 +218,7 @@ def _estimates(parts: Mapping[Any, Groups[Any, Any]], ledger: Ledger | None, ran
     for key, groups in parts.items():
         numbers = released.get(key)
         statement = Statement.of(
-            groups.study.privacy,
+            groups.study,
             released=numbers is not None,
             counted=numbers is not None and numbers.counted,
             seeded=seeded or groups.seeded,
