@@ -391,14 +391,14 @@ BUGS = (
     # Releases of every kind
     Bug(
         "size: groups of fewer users than the study asks for are released",
-        "empty, least = groups.empty, groups.study.min_group_size",
-        "empty, least = groups.empty, 1",
+        "check_sizes(groups.n_trusted, groups.n_local, groups.study.min_group_size, single_group=single_group)",
+        "check_sizes(groups.n_trusted, groups.n_local, 1, single_group=single_group)",
         GROUPS,
     ),
     Bug(
         "groups: summaries of another study are taken",
-        "if summary is not None and summary.study != study.digest:",
-        "if summary is not None and not summary.study:",
+        "if summary.study != question.digest:",
+        "if not summary.study:",
         GROUPS,
     ),
     Bug(

@@ -29,7 +29,7 @@ from hybriddp.release.release import Seed
 from hybriddp.release.threshold import ThresholdRule
 from hybriddp.study.document import compact
 from hybriddp.study.groups import Forged
-from hybriddp.study.question import Question
+from hybriddp.study.question import DeviceQuestion
 from hybriddp.study.summary import LocalSummary
 
 DICTIONARY, LIST, DISCOVERY = "dictionary", "list", "discovery"
@@ -66,7 +66,7 @@ class DiscoveryRule:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class DiscoveryQuestion(Question):
+class DiscoveryQuestion(DeviceQuestion):
     """What devices are asked in local discovery: public, frozen, with a text and a digest.
 
     Parameters

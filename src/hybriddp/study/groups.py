@@ -17,7 +17,7 @@ from hybriddp.study.reports import Reports
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 if TYPE_CHECKING:
-    from hybriddp.study.question import Question
+    from hybriddp.study.question import DeviceQuestion
     from hybriddp.study.study import Study
 
 EMPTY = "Both groups are empty."
@@ -191,7 +191,7 @@ def _check_trusted(study: "Study[Any, Any, Any]", trusted: TrustedSummary) -> No
         raise DataError("The trusted summary is impossible: its sums are not those of its number of users.")
 
 
-def check_summary(question: "Question", name: str, summary: TrustedSummary | LocalSummary, expected: int) -> None:
+def check_summary(question: "DeviceQuestion", name: str, summary: TrustedSummary | LocalSummary, expected: int) -> None:
     """Raise `ProtocolError` unless a summary is of this question, and has as many numbers as expected."""
     if summary.study != question.digest:
         mine = f"{question.digest[:12]}… ({question.name!r})"

@@ -79,7 +79,7 @@ class StudyText(Document):
             raise ProtocolError(f"The {what} to study {digest[:12]}…, not to {mine}.")
 
 
-class Question(StudyText, ABC):
+class DeviceQuestion(StudyText, ABC):
     """A question that devices answer with one report each, through a channel."""
 
     channel: Channel

@@ -25,7 +25,7 @@ from hybriddp.release.release import ReleasedNumbers, Seed, release_all
 from hybriddp.release.statistic import Statistic
 from hybriddp.study.document import compact
 from hybriddp.study.groups import EvidenceT, Groups, Options, OptionsT, Pair, groups_of_parts
-from hybriddp.study.question import Question
+from hybriddp.study.question import DeviceQuestion
 from hybriddp.study.reports import Reports
 from hybriddp.study.result import Statement
 from hybriddp.study.summary import LocalSummary, TrustedSummary
@@ -33,7 +33,7 @@ from hybriddp.study.summary import LocalSummary, TrustedSummary
 ResultT = TypeVar("ResultT")
 
 
-class Study(Question, Generic[EvidenceT, OptionsT, ResultT]):
+class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
     """A study of some kind: frozen, the same on devices, at the curator and in every record.
 
     Its type parameters are what reports are decoded to, the options of an estimate, and the result.
