@@ -12,7 +12,7 @@ from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
 from hybriddp.distribution.published import PublishedCdf, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.distribution.release import PrivateHistogram
-from hybriddp.distribution.study import DistributionStudy
+from hybriddp.distribution.study import DistributionStudy, FitOptions
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "DistributionFit",
     "DistributionMean",
     "DistributionStudy",
+    "FitOptions",
     "Fits",
     "GroupComparison",
     "LocalSummary",

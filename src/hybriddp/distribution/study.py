@@ -1,12 +1,12 @@
 """`DistributionStudy`: public, frozen, the same on devices, at the curator and in every record."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from hybriddp._check import IntArray
 from hybriddp.channels.masked import N_BINS, MaskedResponse
@@ -20,18 +20,31 @@ from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.grid import Grid
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
-from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.release.release import ReleasedNumbers, Seed
+from hybriddp.release.release import ReleasedNumbers
 from hybriddp.release.statistic import Statistic
-from hybriddp.study.groups import Forged, Groups, Options, Pair
+from hybriddp.study.groups import Forged, Groups, Options
 from hybriddp.study.numbers import NumberStudy
-from hybriddp.study.reports import Reports
 from hybriddp.study.result import Statement
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 
+@dataclass(frozen=True, slots=True)
+class FitOptions(Options):
+    """Options of an estimate.
+
+    Attributes
+    ----------
+    groups_may_differ : bool
+        By default intervals assume that those who trust are like those who do not, unless they are seen to differ. With
+        True each group counts for its own users only: less accurate, and honest whatever the difference.
+        `DistributionEstimate.allowing_groups_to_differ` gives the same afterwards.
+    """
+
+    groups_may_differ: bool = False
+
+
 @dataclass(frozen=True, init=False, repr=False)
-class DistributionStudy(NumberStudy[MaskedEvidence, Options, DistributionEstimate]):
+class DistributionStudy(NumberStudy[MaskedEvidence, FitOptions, DistributionEstimate]):
     """A study of the distribution of a number: quantiles, CDF and histogram.
 
     Parameters
@@ -64,6 +77,7 @@ class DistributionStudy(NumberStudy[MaskedEvidence, Options, DistributionEstimat
 
     _what: ClassVar[str] = "study of a distribution"
     _kind: ClassVar[str] = "distribution"
+    _options: ClassVar[type[FitOptions]] = FitOptions
     n_sums: ClassVar[int] = N_BINS
 
     name: str
@@ -157,7 +171,7 @@ class DistributionStudy(NumberStudy[MaskedEvidence, Options, DistributionEstimat
         return MaskedEvidence(local.array().reshape(channel.n_patterns, channel.n_labels), channel)
 
     def combine(
-        self, groups: Groups[MaskedEvidence, Options], released: ReleasedNumbers | None, statement: Statement
+        self, groups: Groups[MaskedEvidence, FitOptions], released: ReleasedNumbers | None, statement: Statement
     ) -> DistributionEstimate:
         """Fit the masses of the bins to what both groups say."""
         histogram = None if released is None else PrivateHistogram.of(released)
@@ -168,59 +182,9 @@ class DistributionStudy(NumberStudy[MaskedEvidence, Options, DistributionEstimat
             n_local=groups.n_local,
             privacy=statement,
             tied=groups.tied,
+            groups_may_differ=groups.options.groups_may_differ,
             implausible_reports=groups.implausible,
         )
-
-    def estimate(
-        self,
-        *,
-        trusted: TrustedSummary | ArrayLike | None,
-        local: LocalSummary | Reports | ArrayLike | None,
-        groups_may_differ: bool = False,
-        single_group: bool = False,
-        ledger: Ledger | None = None,
-        random_state: Seed = None,
-    ) -> DistributionEstimate:
-        """Estimate the distribution from both groups: the only release about the trusted group.
-
-        Parameters
-        ----------
-        trusted : TrustedSummary or array_like
-            The trusted group's raw values, or their summary.
-        local : LocalSummary, Reports or array_like
-            The local group's reports, or their summary; plain integers are accepted, but not tied to the study.
-        groups_may_differ : bool
-            By default intervals assume that those who trust are like those who do not, unless they are seen to differ.
-            With True each group counts for its own users only: less accurate, and honest whatever the difference.
-            `DistributionEstimate.allowing_groups_to_differ` gives the same afterwards.
-        single_group : bool
-            Whether an empty group is fine: the answer is then that of a single model, and says so.
-        ledger : Ledger, optional
-            Where the cost is written down before anything is drawn.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: the result says that it is not a private release.
-        """
-        how: dict[str, Any] = {"single_group": single_group, "ledger": ledger, "random_state": random_state}
-        found = super().estimate(trusted=trusted, local=local, **how)
-        return replace(found, groups_may_differ=groups_may_differ)
-
-    def estimate_parts(
-        self,
-        by: str,
-        summaries: Mapping[Any, Pair],
-        *,
-        groups_may_differ: bool = False,
-        single_group: bool = False,
-        ledger: Ledger | None = None,
-        random_state: Seed = None,
-    ) -> dict[str | int, DistributionEstimate]:
-        """Estimate every part of the users, for example every country.
-
-        See `Study.estimate_parts`; ``groups_may_differ`` is that of `estimate`.
-        """
-        how: dict[str, Any] = {"single_group": single_group, "ledger": ledger, "random_state": random_state}
-        found = super().estimate_parts(by, summaries, **how)
-        return {key: replace(one, groups_may_differ=groups_may_differ) for key, one in found.items()}
 
 
 @lru_cache(maxsize=64)

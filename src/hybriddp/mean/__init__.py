@@ -5,6 +5,7 @@
 is that of every study (`hybriddp.study.study`); simulations and plans call `answer.weigh` too.
 """
 
+from hybriddp.mean.answer import WeightRule
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.explain import diagnostics
 from hybriddp.mean.published import PublishedMean
@@ -21,5 +22,6 @@ __all__ = [
     "Reports",
     "StudyParts",
     "TrustedSummary",
+    "WeightRule",
     "diagnostics",
 ]

@@ -12,22 +12,18 @@ errs by at most $a E$ whatever the mean is: always less than $y$ itself. Here $E
 What is still outside is clamped to the bounds.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from hybriddp import _check
 from hybriddp.channels.window_channel import VALUE_BITS, WindowChannel
-from hybriddp.errors import DataError, ParameterError
-from hybriddp.grid import UNITS
+from hybriddp.errors import DataError
 from hybriddp.mean import weights
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, VarianceEvidence, noise_law
-from hybriddp.mean.plausible import spread_is_refuted
-from hybriddp.mean.published import exact_width, fixed_weight
+from hybriddp.mean.published import fixed_weight
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
-from hybriddp.release.release import ReleasedNumbers
-from hybriddp.study.groups import EMPTY, Groups, Options
+from hybriddp.study.groups import EMPTY, Options
 from hybriddp.study.intervals import NoiseLaw
 from hybriddp.study.result import Statement
 from hybriddp.study.summary import LocalSummary
@@ -45,26 +41,16 @@ class WeightRule(Options):
     Attributes
     ----------
     weight : str or float
-        One of `WEIGHTS`, or a fixed weight on the trusted group.
+        ``"adaptive"``: ours, which needs to know nothing, yields where the groups' means diverge and keeps to the
+        bounds. The others are the paper's, unbiased and as noise makes them: ``"known-variance"`` is the best for the
+        ``sd`` that you give, ``"privacy"`` minimizes the noise, ``"naive"`` is the fraction of users who trust, a
+        number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group.
     sd : float or None
-        For ``"known-variance"`` alone: the standard deviation of the values, public knowledge.
+        The standard deviation of the values, for ``"known-variance"``.
     """
 
     weight: str | float = "adaptive"
     sd: float | None = None
-
-    @classmethod
-    def of(cls, study: "MeanStudy", weight: str | float, sd: float | None) -> "WeightRule":
-        """Check the rule that a user of `MeanStudy.estimate` asks for."""
-        if isinstance(weight, str):
-            _check.choice("weight", weight, WEIGHTS)
-        else:
-            _check.number("weight", weight, _check.WEIGHT)
-        if (weight == "known-variance") != (sd is not None):
-            raise ParameterError("sd", 'given exactly if weight is "known-variance"', sd)
-        if sd is not None:
-            _check.number("sd", sd, _check.Range("a number from 0 to half of the range", 0.0, study.width / 2))
-        return cls(weight, sd)
 
     @property
     def is_adaptive(self) -> bool:
@@ -81,46 +67,10 @@ class WeightRule(Options):
         return None if self.sd is None else (self.sd / study.width) ** 2
 
 
-def check_rule(study: "MeanStudy", groups: Groups[LocalStatistics, WeightRule]) -> None:
-    """Raise `DataError` if a fixed weight asks for an empty group, or the reports refute ``sd_at_most``."""
-    rule, empty = groups.options, groups.empty
-    alone = ("trusted-only", 1.0) if empty == ["local"] else ("local-only", 0.0)
-    if empty and not rule.is_adaptive and rule.weight not in alone:
-        raise DataError(f"The {empty[0]} group is empty, but weight={rule.weight!r} asks for it.")
-    if spread_is_refuted(study, groups.local):
-        raise DataError(
-            f"The reports vary more than sd_at_most={study.sd_at_most:g} allows, by over three standard errors. "
-            "Nothing has been spent. Estimate with a larger sd_at_most, or without one: the reports stay valid."
-        )
-
-
-def estimate_from(
-    study: "MeanStudy",
-    groups: Groups[LocalStatistics, WeightRule],
-    released: ReleasedNumbers | None,
-    statement: Statement,
-) -> Estimate:
-    """Weigh the groups' means, with what rounding for publication needs."""
-    trusted, rule = None if released is None else TrustedStatistics.of(released), groups.options
-    estimate = weigh(study, trusted, groups.evidence, rule, statement, n_users=groups.n_users)
-    exact = None if rule.is_adaptive else _exact(estimate, released, groups.local)
-    return replace(estimate, exact=exact, tied=groups.tied, implausible_reports=groups.implausible)
-
-
 def exact_mean(local: LocalSummary, channel: WindowChannel) -> Fraction:
     """Return the mean of reports on the unit range, without rounding errors."""
     total = sum(count * value for count, value in zip(local.counts, channel.code_values, strict=True))
     return Fraction(1, 2) + Fraction(total, local.count << (VALUE_BITS + 1))
-
-
-def _exact(estimate: Estimate, released: ReleasedNumbers | None, local: LocalSummary | None) -> Fraction:
-    """Return the weighted mean without rounding errors, from the released integers."""
-    study, w, mean = estimate.study, Fraction(estimate.weight), Fraction(0)
-    if released is not None and w:
-        mean += w * Fraction(int(released.values[0]), released.count * UNITS)
-    if local is not None and local.count and w < 1:
-        mean += (1 - w) * exact_mean(local, study.channel)
-    return Fraction(study.bounds[0]) + exact_width(study) * mean
 
 
 class _Weighed(NamedTuple):

@@ -1,31 +1,31 @@
 """`MeanStudy`: public, frozen, the same on devices, at the curator and in every record."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp._check import IntArray
 from hybriddp.channels.window_channel import WindowChannel
-from hybriddp.errors import ParameterError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS, Grid
-from hybriddp.mean.answer import WeightRule, check_rule, estimate_from
+from hybriddp.mean.answer import WEIGHTS, WeightRule, exact_mean, weigh
 from hybriddp.mean.estimate import Estimate
-from hybriddp.mean.plausible import forged_codes
-from hybriddp.mean.weights import LocalStatistics
+from hybriddp.mean.plausible import forged_codes, spread_is_refuted
+from hybriddp.mean.published import exact_width
+from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
-from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.release.release import ReleasedNumbers, Seed
+from hybriddp.release.release import ReleasedNumbers
 from hybriddp.release.statistic import Statistic
 from hybriddp.study.document import compact
 from hybriddp.study.groups import Forged, Groups
 from hybriddp.study.numbers import NumberStudy
-from hybriddp.study.reports import Reports
 from hybriddp.study.result import Statement
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 
@@ -173,50 +173,42 @@ class MeanStudy(NumberStudy[LocalStatistics, WeightRule, Estimate]):
         return LocalStatistics.of(local.array() / local.count, local.count, self.channel)
 
     def check_options(self, groups: Groups[LocalStatistics, WeightRule]) -> None:
-        """Raise `DataError` if a fixed weight asks for an empty group, or reports refute ``sd_at_most``."""
-        check_rule(self, groups)
+        """Raise an error if the weight is none, or asks for an empty group, or if reports refute ``sd_at_most``."""
+        weight, sd, empty = groups.options.weight, groups.options.sd, groups.empty
+        if isinstance(weight, str):
+            _check.choice("weight", weight, WEIGHTS)
+        else:
+            _check.number("weight", weight, _check.WEIGHT)
+        if (weight == "known-variance") != (sd is not None):
+            raise ParameterError("sd", 'given exactly if weight is "known-variance"', sd)
+        if sd is not None:
+            _check.number("sd", sd, _check.Range("a number from 0 to half of the range", 0.0, self.width / 2))
+        alone = ("adaptive", "trusted-only", 1.0) if empty == ["local"] else ("adaptive", "local-only", 0.0)
+        if empty and weight not in alone:
+            raise DataError(f"The {empty[0]} group is empty, but weight={weight!r} asks for it.")
+        if spread_is_refuted(self, groups.local):
+            raise DataError(
+                f"The reports vary more than sd_at_most={self.sd_at_most:g} allows, by over three standard errors. "
+                "Nothing has been spent. Estimate with a larger sd_at_most, or without one: the reports stay valid."
+            )
 
     def combine(
         self, groups: Groups[LocalStatistics, WeightRule], released: ReleasedNumbers | None, statement: Statement
     ) -> Estimate:
-        """Weigh the groups' means."""
-        return estimate_from(self, groups, released, statement)
+        """Weigh the groups' means; a fixed weight also exactly, as rounding for publication needs it."""
+        trusted, rule = None if released is None else TrustedStatistics.of(released), groups.options
+        estimate = weigh(self, trusted, groups.evidence, rule, statement, n_users=groups.n_users)
+        exact = None if rule.is_adaptive else self._exact(estimate.weight, released, groups.local)
+        return replace(estimate, exact=exact, tied=groups.tied, implausible_reports=groups.implausible)
 
-    def estimate(
-        self,
-        *,
-        trusted: TrustedSummary | ArrayLike | None,
-        local: LocalSummary | Reports | ArrayLike | None,
-        weight: str | float = "adaptive",
-        sd: float | None = None,
-        single_group: bool = False,
-        ledger: Ledger | None = None,
-        random_state: Seed = None,
-    ) -> Estimate:
-        """Estimate the mean from both groups: the only release about the trusted group.
-
-        Parameters
-        ----------
-        trusted : TrustedSummary or array_like
-            The trusted group's raw values, or their summary.
-        local : LocalSummary, Reports or array_like
-            The local group's reports, or their summary; plain integers are accepted, but not tied to the study.
-        weight : str or float
-            ``"adaptive"``: ours, which needs to know nothing, yields where the groups' means diverge and keeps to the
-            bounds. The others are the paper's, unbiased and as noise makes them: ``"known-variance"`` is the best for
-            the ``sd`` that you give, ``"privacy"`` minimizes the noise, ``"naive"`` is the fraction of users who trust,
-            a number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group.
-        sd : float, optional
-            The standard deviation of the values, for ``"known-variance"``.
-        single_group : bool
-            Whether an empty group is fine: the answer is then that of a single model, and says so.
-        ledger : Ledger, optional
-            Where the cost is written down before anything is drawn.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: the result says that it is not a private release.
-        """
-        rule = WeightRule.of(self, weight, sd)
-        return self._estimate(trusted, local, rule, single_group, ledger, random_state)
+    def _exact(self, weight: float, released: ReleasedNumbers | None, local: LocalSummary | None) -> Fraction:
+        """Return the weighted mean without rounding errors, from the released integers."""
+        w, mean = Fraction(weight), Fraction(0)
+        if released is not None and w:
+            mean += w * Fraction(int(released.values[0]), released.count * UNITS)
+        if local is not None and local.count and w < 1:
+            mean += (1 - w) * exact_mean(local, self.channel)
+        return Fraction(self.bounds[0]) + exact_width(self) * mean
 
 
 @lru_cache(maxsize=64)

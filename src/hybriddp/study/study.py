@@ -130,6 +130,7 @@ class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
         single_group: bool = False,
         ledger: Ledger | None = None,
         random_state: Seed = None,
+        **options: Any,  # noqa: ANN401
     ) -> ResultT:
         """Estimate from both groups: the only release about the trusted group.
 
@@ -145,8 +146,13 @@ class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
             Where the cost is written down before anything is drawn.
         random_state : int or numpy.random.Generator, optional
             For simulation only: the result says that it is not a private release.
+        **options
+            How the groups are combined: see `hybriddp.mean.WeightRule` and `hybriddp.distribution.FitOptions`.
         """
-        return self._estimate(trusted, local, self._options(), single_group, ledger, random_state)
+        require_ledger(ledger)
+        groups = Groups.of(self, trusted, local, self._options(**options), single_group=single_group)
+        estimates: dict[None, ResultT] = _estimates({None: groups}, ledger, random_state)
+        return estimates[None]
 
     def estimate_parts(
         self,
@@ -156,6 +162,7 @@ class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
         single_group: bool = False,
         ledger: Ledger | None = None,
         random_state: Seed = None,
+        **options: Any,  # noqa: ANN401
     ) -> dict[str | int, ResultT]:
         """Estimate every part of the users, for example every country.
 
@@ -168,7 +175,7 @@ class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
             What the users are grouped by.
         summaries : mapping
             For each public key the pair of summaries of `part` (``by``, key), as `hybriddp.summarize` gives them.
-        single_group, ledger, random_state
+        single_group, ledger, random_state, **options
             As for `estimate`.
 
         Examples
@@ -185,23 +192,9 @@ class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
         {'DE': 60, 'FR': 90}
         """
         require_ledger(ledger)
-        parts = groups_of_parts(self, by, summaries, self._options(), single_group=single_group)
+        parts = groups_of_parts(self, by, summaries, self._options(**options), single_group=single_group)
         rng = None if random_state is None else simulation_generator(random_state, "parts")
         return _estimates(parts, ledger, rng)
-
-    def _estimate(
-        self,
-        trusted: TrustedSummary | ArrayLike | None,
-        local: LocalSummary | Reports | ArrayLike | None,
-        options: OptionsT,
-        single_group: bool,
-        ledger: Ledger | None,
-        random_state: Seed,
-    ) -> ResultT:
-        require_ledger(ledger)
-        groups = Groups.of(self, trusted, local, options, single_group=single_group)
-        estimates: dict[None, ResultT] = _estimates({None: groups}, ledger, random_state)
-        return estimates[None]
 
 
 def _estimates(parts: Mapping[Any, Groups[Any, Any]], ledger: Ledger | None, random_state: Seed) -> dict[Any, Any]:
