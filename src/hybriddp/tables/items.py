@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from hybriddp.items.counts import ItemCounts
 from hybriddp.items.discovery import DiscoveryQuestion
-from hybriddp.items.records import is_missing, shown_item
+from hybriddp.items.records import shown_item
 from hybriddp.items.study import HeavyHitterStudy
-from hybriddp.shares.categories import OTHER
+from hybriddp.shares.categories import OTHER, is_missing
 from hybriddp.tables.frames import Converter, nw
 from hybriddp.tables.query import Answers, ItemsQuery
 from hybriddp.tables.tally import Tally
