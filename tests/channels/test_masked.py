@@ -9,6 +9,7 @@ from scipy import stats
 from hybriddp.channels import MaskedResponse
 from hybriddp.channels.masked import BIN_BITS, N_BINS, label_bits_for, patterns
 from hybriddp.privacy import SHIFT, odds
+from tests.channels.counts import tally_of
 from tests.levels import LEVEL
 
 ALL_BITS = range(1, BIN_BITS + 1)
@@ -108,7 +109,7 @@ def test_words_choose_patterns_evenly() -> None:
 def test_reports_have_the_law_of_their_patterns() -> None:
     """Chi-square over all patterns and codes, and against an extra weight that is 20 % off."""
     channel = MaskedResponse(epsilon=1)
-    counts = channel.tally(channel.sample(np.full(1_000_000, 77)))
+    counts = tally_of(channel, channel.sample(np.full(1_000_000, 77)))
     level = np.array([pattern.level for pattern in channel.patterns])
     share = 1 / 7 / np.bincount(level)[level]
     law = np.array([channel.weights(k, 77) for k in range(channel.n_patterns)]) / (1 << channel.response.bits)
@@ -116,18 +117,3 @@ def test_reports_have_the_law_of_their_patterns() -> None:
     expected, off = (counts.sum() * share[:, None] * p for p in (law, wrong))
     assert stats.chisquare(counts.ravel(), expected.ravel()).pvalue > LEVEL
     assert stats.chisquare(counts.ravel(), off.ravel()).pvalue < LEVEL
-
-
-# Counts and texts
-
-
-def test_a_tally_counts_every_report_and_leaves_out_what_is_none() -> None:
-    channel = MaskedResponse(epsilon=1)
-    reports = channel.sample(np.arange(256).repeat(40), random_state=1)
-    counts = channel.tally(reports)
-    assert counts.shape == (499, 4)
-    assert counts.sum() == len(reports)
-    for report in reports[:50].tolist():
-        assert counts[report >> 2, report & 3] > 0
-    assert np.array_equal(counts, channel.tally(np.concatenate([reports.astype(int), [-1, 1996, 10**9]])))
-    assert np.array_equal(counts, channel.tally(reports[:99]) + channel.tally(reports[99:]))

@@ -13,6 +13,7 @@ from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
 from hybriddp.shares import FrequencyStudy
 from hybriddp.study.summary import LocalSummary, TrustedSummary
+from tests.channels.counts import tally_of
 from tests.study.kinds import STUDIES, THREE, AnyStudy, renamed, values_for
 
 every_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
@@ -65,7 +66,7 @@ def test_reports_are_counted() -> None:
     assert UNIT.summarize_local(codes).counts == tuple(np.bincount(codes, minlength=256).tolist())
     reports = BINS.randomize(np.full(5000, 0.3), random_state=1).codes
     assert isinstance(BINS.channel, MaskedResponse)
-    assert np.array_equal(BINS.summarize_local(reports).counts, BINS.channel.tally(reports).ravel())
+    assert np.array_equal(BINS.summarize_local(reports).counts, tally_of(BINS.channel, reports).ravel())
 
 
 @every_study
