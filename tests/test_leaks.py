@@ -128,7 +128,6 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "open items": OPEN.summarize_trusted,
     "discovery reports": OPEN.discovery.summarize_local,
     "hashing": LocalHashing(epsilon=1).sample,
-    "hashed reports": LocalHashing(epsilon=1).tally,
     "heavy hitters": lambda x: hdp.heavy_hitters(trusted=x, local=["flu"], epsilon=1, delta=1e-6, single_group=True),
     "heavy hitters local": lambda x: hdp.heavy_hitters(trusted=["flu"] * 9, local=x, epsilon=1, delta=1e-6),
     "simulate": lambda x: hdp.simulate(x, study=STUDY, trusted_fraction=0.5, trials=1),
