@@ -18,7 +18,8 @@ from hybriddp.shares import FrequencyStudy
 from hybriddp.study.reports import Reports
 from tests.study.kinds import STUDIES, THREE, AnyStudy, changed, values_for
 
-EVERY: dict[str, AnyStudy] = STUDIES | {
+EVERY: dict[str, AnyStudy] = {
+    **STUDIES,
     "spread": MeanStudy("minutes", bounds=(-1, 240), epsilon="0.25", delta=1e-6, sd_at_most=50, min_group_size=50),
     "names": FrequencyStudy("Grüße 你好", categories=["ä", "日本", "🙂", '"', "\\"], epsilon=2),
     "bytes": FrequencyStudy("x", categories=[3, -1, 2**53 - 1, *range(30, 57)], epsilon=1, max_bytes=2, other=True),
