@@ -31,8 +31,8 @@ from hybriddp.distribution import BinCounts, PatternCounts
 from hybriddp.errors import DataError, HybridDPError, ParameterError, raise_unchained
 from hybriddp.grid import Grid
 from hybriddp.kmeans import KMeansStudy
-from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.statistics import PointArray
+from hybriddp.kmeans.points import PointArray
+from hybriddp.kmeans.study import Box
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.shares import LocalCounts, TrustedCounts
 from hybriddp.simulation.crowd import Crowd

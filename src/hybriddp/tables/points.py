@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.box import Box, grid_position, place_coordinates
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion
 from hybriddp.kmeans.statistics import BLOCK, STEP_PARTS, VERTEX_FORMULAS, Histogram, PointStatistic
-from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.study import Box, KMeansStudy, grid_position, place_coordinates
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
 from hybriddp.tables.dialect import CsvFormat

@@ -11,9 +11,10 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.statistics import PointArray, PointStatistic
+from hybriddp.kmeans.statistics import PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
