@@ -8,6 +8,7 @@ from hybriddp.errors import ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, MechanismRecord
 from hybriddp.theory import gaussian_sigma
+from tests.refusals import refused
 from tests.release.numbers import total_event
 
 
@@ -30,8 +31,7 @@ def test_noise_about_which_nothing_is_known_is_refused() -> None:
 )
 def test_bad_mechanisms_are_named(kind: str, sensitivity: Any, scales: list[Any], message: str) -> None:
     for scale in scales:
-        with pytest.raises(ParameterError, match=message):
-            MechanismRecord(kind, sensitivity, scale)
+        refused(ParameterError, message, MechanismRecord, kind, sensitivity, scale)
     for scale in (0.0, -1.0, math.inf, math.nan, True, None, [1.0]):
         with pytest.raises(ParameterError, match="^scale must be a positive decimal"):
             MechanismRecord.noise("laplace", sensitivity=1, scale=scale)

@@ -18,6 +18,7 @@ from hybriddp.release import Ledger, mechanisms
 from hybriddp.release.mechanisms import Mechanism, laplace_scale, mechanism_for
 from hybriddp.theory import gaussian_sigma
 from tests.levels import LEVEL, z_limit
+from tests.refusals import refused
 from tests.release.numbers import noisy, noisy_total
 
 SENSITIVITIES = (1, 2, 3, 2 * L1_UNIT, 2 * (L1_UNIT + L1_UNIT // 9), UNITS)
@@ -198,8 +199,7 @@ def test_a_release_is_paid_for_once() -> None:
 def test_a_study_is_released_once_however_large_the_budget_is() -> None:
     ledger, privacy = Ledger(Privacy(epsilon=5)), Privacy(epsilon=1)
     noisy_total(0, privacy, study="a", ledger=ledger)
-    with pytest.raises(BudgetError, match="have ε = 0"):
-        noisy_total(0, privacy, study="a", ledger=ledger)
+    refused(BudgetError, "have ε = 0", noisy_total, 0, privacy, study="a", ledger=ledger)
     noisy_total(0, privacy, study="b", ledger=ledger)
     assert ledger.spent("trusted").epsilon == 2
     assert ledger.spent("trusted", study="a").epsilon == 1
