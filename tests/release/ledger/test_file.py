@@ -237,10 +237,10 @@ def test_a_disk_that_is_full_at_creation_does_not_block_the_name(path: Path, mon
 
 
 def test_a_folder_that_cannot_be_put_on_disk_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> int:
+    def denied(*_: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(os, "open", refused)
+    monkeypatch.setattr(os, "open", denied)
     refused(DataError, r"The folder .* cannot be put on disk \(Permission denied\)", Ledger.create, path, BUDGET)
 
 
