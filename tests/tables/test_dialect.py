@@ -165,7 +165,7 @@ def test_marks_mean_what_they_must_or_nothing(
             read_values(path)
         said = read_values(path, CsvFormat(decimal=".", thousands=",", missing=("1.234.567", "1,5")))
         assert said is not None
-        assert said.count + said.rejected == len(cells)
+        assert said.count + said.missing == len(cells)
     else:
         assert read_values(path) == STUDY.summarize_trusted(meaning)
 
@@ -195,7 +195,7 @@ def test_thousands_after_the_prefix_are_not_taken_for_fractions(
     else:
         trusted = read_both(path).trusted
         assert trusted is not None
-        assert trusted.total == STUDY.summarize_trusted(meaning).total
+        assert trusted.sums == STUDY.summarize_trusted(meaning).sums
 
 
 def test_a_column_of_codes_says_nothing_about_the_dots_of_another(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy
+from hybriddp.mean import LocalSummary, MeanStudy
 from hybriddp.tables import summarize
 from hybriddp.tables.report_files import write_table
 
@@ -19,9 +19,9 @@ CODES = STUDY.randomize(np.linspace(0, 100, 400), random_state=1)
 FORMATS = ["parquet", "csv", "tsv", "jsonl"]
 
 
-def _local(table: Any, study: MeanStudy = STUDY, **options: Any) -> LocalSummary | LaplaceSummary:
+def _local(table: Any, study: MeanStudy = STUDY, **options: Any) -> LocalSummary:
     local = summarize(table, study, report="code", **options).local
-    assert isinstance(local, LocalSummary | LaplaceSummary)
+    assert isinstance(local, LocalSummary)
     return local
 
 
@@ -196,10 +196,3 @@ def test_a_part_alone_takes_both_digests() -> None:
     part = STUDY.part("where", "DE")
     for digest in (part.digest, STUDY.digest):
         assert _local(_table(study=digest), part).tied
-
-
-def test_laplace_reports_are_tied_too() -> None:
-    study = MeanStudy("x", bounds=(0, 100), epsilon=1, channel="laplace")
-    reports = study.randomize([1.0, 2.0, 3.0], random_state=1)
-    table = pl.DataFrame({"code": reports.codes, "study": [study.digest] * 3})
-    assert _local(table, study) == replace(study.summarize_local(reports), seeded=False)

@@ -57,7 +57,6 @@ CLAIMS: list[Callable[[Engine], None]] = [
     test_kinds.test_integers_beyond_exact_floats,
     *(partial(BOTH_GROUPS, kind=kind) for kind in (MEAN, BINS, ITEMS)),
     partial(test_kinds.test_an_empty_table_is_an_empty_summary, kind=MEAN),
-    partial(test_kinds.test_laplace_reports_are_summed_to_the_last_bit_on_every_engine, dtype=pl.Int64),
     *(partial(ORACLES, k=k) for k in (20, 3000)),
     *(partial(test_kinds.test_groups_users_and_consent, kind=kind) for kind in (BINS, SHARES)),
     *(partial(SIMULATED, kind=kind) for kind in (BINS, SHARES, ITEMS)),
