@@ -70,59 +70,16 @@ def trusted_points(
     >>> points.count, points.clamped, points.rejected
     (3, 1, 1)
     """
-    trust = None if trusted_if is None else Trust.of(trusted_if)
-    return TrustedTable(_source(table, study, columns, trust, engine, csv), study.box, trust)
-
-
-def untrusted_points(
-    table: Table,
-    study: KMeansStudy,
-    *,
-    columns: Sequence[str],
-    trusted_if: str | None = None,
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-) -> FloatArray:
-    """Read the points of those who do not trust, for a simulation: real ones never leave their devices.
-
-    Parameters are those of `trusted_points`; without ``trusted_if`` nobody trusts. Rows that are no points are left
-    out.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10)], epsilon=1)
-    >>> table = pl.DataFrame({"x": [1.0, 9.0, None], "consent": ["yes", "no", "no"]})
-    >>> untrusted_points(table, study, columns=["x"], trusted_if="consent")
-    array([[9.]])
-    """
-    trust = None if trusted_if is None else Trust.of(trusted_if)
-    source = _source(table, study, columns, trust, engine, csv)
-    points = [np.empty(0)]
-    for frame in source.frames():
-        with source.reading():
-            rest = _floats(_of_trust(frame, trust, trusting=False), source.wanted.numbers)
-            points += list(computed(rest, _finite_rows, np.float64))
-    return np.concatenate(points).reshape(-1, len(columns))
-
-
-def _source(
-    table: Table,
-    study: KMeansStudy,
-    columns: Sequence[str],
-    trust: Trust | None,
-    engine: str | None,
-    csv: CsvFormat | None,
-) -> TableSource:
-    """Open a table that has a column for each coordinate of the study."""
     if not isinstance(study, KMeansStudy):
         raise ParameterError("study", "a KMeansStudy", type(study).__name__, shown_as="type")
     d = study.box.n_dimensions
     names = [] if isinstance(columns, str) else list(columns)
     if len(names) != d or not all(isinstance(name, str) for name in names) or len(set(names)) < d:
         raise ParameterError("columns", f"the names of {d} columns, one for each pair of bounds", columns)
+    trust = None if trusted_if is None else Trust.of(trusted_if)
     others = [] if trust is None or trust.column in names else [trust.column]
-    return TableSource.of(table, engine, Wanted(numbers=names, others=others, csv=csv or CsvFormat()))
+    source = TableSource.of(table, engine, Wanted(numbers=names, others=others, csv=csv or CsvFormat()))
+    return TrustedTable(source, study.box, trust)
 
 
 def _of_trust(frame: Frame, trust: Trust | None, *, trusting: bool = True) -> Frame:
@@ -160,12 +117,30 @@ class TrustedTable:
     """
 
     def __init__(self, source: TableSource, box: Box, trust: Trust | None = None) -> None:
-        self._source, self.box = source, box
+        self._source, self._trust, self.box = source, trust, box
         frames = source.frames()
         with source.reading():
             self._frames = tuple(_of_trust(frame, trust) for frame in frames)
             counts = sum((self._rows(frame) for frame in self._frames), np.zeros(3, np.int64))
         self.count, self.clamped, self.rejected = (int(n) for n in counts)
+
+    def points(self, *, trusting: bool = True) -> FloatArray:
+        """Read the points, or those of users who do not trust, for a simulation: real ones never leave their devices.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10)], epsilon=1)
+        >>> table = pl.DataFrame({"x": [1.0, 9.0, None], "consent": ["yes", "no", "no"]})
+        >>> trusted_points(table, study, columns=["x"], trusted_if="consent").points(trusting=False)
+        array([[9.]])
+        """
+        points = [np.empty(0)]
+        for frame in self._source.frames():
+            with self._source.reading():
+                rows = self._floats(_of_trust(frame, self._trust, trusting=trusting))
+                points += list(computed(rows, _finite_rows, np.float64))
+        return np.concatenate(points).reshape(-1, self.box.n_dimensions)
 
     def exact(self, statistic: PointStatistic) -> NDArray[np.int64]:
         """Compute the statistic without noise."""
