@@ -244,17 +244,6 @@ def test_a_folder_that_cannot_be_put_on_disk_is_named(path: Path, monkeypatch: p
     refused(DataError, r"The folder .* cannot be put on disk \(Permission denied\)", Ledger.create, path, BUDGET)
 
 
-def test_events_of_an_iterator_are_all_written(path: Path) -> None:
-    ledger = Ledger.create(path, BUDGET)
-    ledger.spend_all(event("0.4") for _ in range(2))
-    assert Ledger.open(path).events == ledger.events
-    assert len(ledger.events) == 2
-    with pytest.raises(BudgetError):
-        ledger.spend_all(iter([event("0.4")]))
-    ledger.spend_all(iter(()))
-    assert len(Ledger.open(path).events) == 2
-
-
 def test_ledgers_of_one_budget_are_told_apart(path: Path) -> None:
     ledger = Ledger.create(path, BUDGET)
     other = Ledger.create(path.with_name("other"), BUDGET)
