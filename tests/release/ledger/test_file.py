@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -23,6 +23,16 @@ from tests.refusals import refused
 from tests.release.numbers import event
 
 BUDGET = Privacy(epsilon=1)
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> None:
+    """Let a function of the system fail."""
+
+    def failing(*_: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(os, name, failing)
 
 
 # Several processes
@@ -137,12 +147,15 @@ def test_a_ledger_that_is_removed_while_it_is_written_releases_nothing(
 # Crashes
 
 
-@pytest.mark.parametrize("kept", [1, 50, -2])
-def test_a_last_line_that_breaks_off_stops_all_spending(written: Path, kept: int) -> None:
+@pytest.mark.parametrize(
+    "cut", [lambda last: last[:1], lambda last: last[:50], lambda last: last[:-2], lambda _: bytes(512)]
+)
+def test_a_last_line_that_breaks_off_stops_all_spending(written: Path, cut: Callable[[bytes], bytes]) -> None:
+    """As a power cut leaves it, too: zeros."""
     running = Ledger.open(written)
     Ledger.open(written).spend(event("0.4"))
     *lines, last = written.read_bytes().splitlines(keepends=True)
-    torn = b"".join(lines) + last[:kept]
+    torn = b"".join(lines) + cut(last)
     written.write_bytes(torn)
     refused(DataError, r"\(line 5\) breaks off.*hybriddp ledger verify --repair", Ledger.open, written)
     refused(DataError, "breaks off", running.spend, event())
@@ -150,19 +163,9 @@ def test_a_last_line_that_breaks_off_stops_all_spending(written: Path, kept: int
     assert running.spent("trusted").epsilon == Fraction("0.6")
 
 
-def test_zeros_that_a_power_cut_leaves_are_a_torn_line(written: Path) -> None:
-    with written.open("ab") as file:
-        file.write(bytes(512))
-    refused(DataError, "breaks off", Ledger.open, written)
-
-
 def test_a_full_disk_leaves_the_ledger_as_it_was(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, before = Ledger.open(written), written.read_bytes()
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    fail(monkeypatch, "fsync", FULL)
     refused(DataError, r"cannot be written \(No space left on device\)\. Nothing has been spent", ledger.spend, event())
     assert written.read_bytes() == before
     monkeypatch.undo()
@@ -174,11 +177,7 @@ def test_an_event_that_was_written_before_an_interruption_is_spent(
     written: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger.open(written)
-
-    def interrupted(_: int) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", interrupted)
+    fail(monkeypatch, "fsync", KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         ledger.spend(event("0.4"))
     monkeypatch.undo()
@@ -213,22 +212,13 @@ def test_what_cannot_be_opened_or_created_is_named(written: Path, monkeypatch: p
 
 def test_a_path_that_leads_nowhere_is_named(path: Path) -> None:
     path.symlink_to(path)
-    acts: list[Callable[[Any], object]] = [
-        Ledger.open,
-        check_ledger,
-        repair_ledger,
-        lambda at: Ledger.create(at, BUDGET),
-    ]
-    for act in acts:
+    for act in (Ledger.open, check_ledger, repair_ledger, lambda at: Ledger.create(at, BUDGET)):
         refused(DataError, "is a link that leads to itself", act, path)
         refused(ParameterError, "^path must be the name of a file", act, "a\0b")
 
 
 def test_a_disk_that_is_full_at_creation_does_not_block_the_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    fail(monkeypatch, "fsync", FULL)
     refused(DataError, "No space left on device", Ledger.create, path, BUDGET)
     assert not path.exists()
     monkeypatch.undo()
@@ -237,10 +227,7 @@ def test_a_disk_that_is_full_at_creation_does_not_block_the_name(path: Path, mon
 
 
 def test_a_folder_that_cannot_be_put_on_disk_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(*_: object) -> int:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(os, "open", denied)
+    fail(monkeypatch, "open", PermissionError(errno.EACCES, "Permission denied"))
     refused(DataError, r"The folder .* cannot be put on disk \(Permission denied\)", Ledger.create, path, BUDGET)
 
 
