@@ -7,10 +7,10 @@ from hybriddp.shares import FrequencyStudy
 from hybriddp.study.reports import Reports
 
 STUDIES = {
-    "response": FrequencyStudy("x", categories=range(5), epsilon=1),
-    "choice": FrequencyStudy("x", categories=range(12), epsilon="0.5"),
-    "unary": FrequencyStudy("x", categories=range(20), epsilon=1),
-    "hashing": FrequencyStudy("x", categories=range(100), epsilon=1),
+    "response": FrequencyStudy("x", categories=range(5), other=False, epsilon=1),
+    "choice": FrequencyStudy("x", categories=range(12), other=False, epsilon="0.5"),
+    "unary": FrequencyStudy("x", categories=range(20), other=False, epsilon=1),
+    "hashing": FrequencyStudy("x", categories=range(100), other=False, epsilon=1),
 }
 STUDY = STUDIES["response"]
 RNG = np.random.default_rng(3)
@@ -27,7 +27,7 @@ def test_raw_categories_are_no_reports(kind: str) -> None:
 
 
 def test_codes_of_a_larger_epsilon_are_refused() -> None:
-    generous = FrequencyStudy("x", categories=range(5), epsilon=4)
+    generous = FrequencyStudy("x", categories=range(5), other=False, epsilon=4)
     codes = generous.randomize(np.repeat([0, 1], [1500, 500])).codes
     with pytest.raises(DataError, match="codes of a larger ε"):
         STUDY.estimate(trusted=[0, 1, 2], local=codes)
@@ -54,7 +54,7 @@ def test_colluders_are_counted_from_below(kind: str, n: int) -> None:
 
 
 def test_the_colluders_that_used_to_stop_a_study() -> None:
-    study = FrequencyStudy("x", categories=range(300), epsilon=1)
+    study = FrequencyStudy("x", categories=range(300), other=False, epsilon=1)
     for n, planted, least in ((200, 10, 3), (10_000, 50, 20)):
         real = study.randomize(RNG.integers(0, 300, n - planted), random_state=n)
         sent = Reports(np.concatenate([real.codes, np.full(planted, 17)]), study.digest)

@@ -14,11 +14,11 @@ AnyStudy = Study[Any, Any, Any]
 
 STUDIES: dict[str, AnyStudy] = {
     "mean": MeanStudy("minutes", bounds=(0, 240), epsilon=1),
-    "response": FrequencyStudy("opened", categories=["yes", "no", "later"], epsilon=1),
+    "response": FrequencyStudy("opened", categories=["yes", "no", "later"], other=False, epsilon=1),
     "other": FrequencyStudy("browser", categories=["Chrome", "Firefox"], epsilon=1, other=True),
-    "choice": FrequencyStudy("floor", categories=range(12), epsilon="0.5"),
-    "unary": FrequencyStudy("room", categories=range(22), epsilon=1),
-    "hashing": FrequencyStudy("street", categories=range(100), epsilon=1),
+    "choice": FrequencyStudy("floor", categories=range(12), other=False, epsilon="0.5"),
+    "unary": FrequencyStudy("room", categories=range(22), other=False, epsilon=1),
+    "hashing": FrequencyStudy("street", categories=range(100), other=False, epsilon=1),
     "distribution": DistributionStudy("load", bounds=(0, 240), epsilon=1, scale="log"),
 }
 THREE = ("mean", "response", "distribution")

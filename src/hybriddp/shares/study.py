@@ -48,9 +48,10 @@ class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
         What the items can be: at least two, different, in the order that results have.
     epsilon : float or str
         What every user is promised in total.
-    other : bool
-        Whether all other items together are one more category. Without it a user whose item is none of the categories
-        is not counted; *whether* an item is one of them is then public, and only which one is protected.
+    other : bool, optional
+        Whether all other items together are one more category; if not given, only of three categories or more, since
+        a third one would double the sensitivity of two. Without it a user whose item is none of the categories is not
+        counted; *whether* an item is one of them is then public, and only which one is protected.
     min_group_size : int
         A group with fewer users is refused.
     max_bytes : int, optional
@@ -89,7 +90,7 @@ class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
         *,
         categories: Sequence[Item] | NDArray[Any],
         epsilon: float | str,
-        other: bool = False,
+        other: bool | None = None,
         min_group_size: int = 2,
         max_bytes: int | None = None,
         channel: FrequencyChannel | None = None,
@@ -107,7 +108,7 @@ class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
         self._fill(
             name=name,
             categories=domain.items,
-            other=other,
+            other=domain.other,
             privacy=privacy,
             min_group_size=min_group_size,
             channel=channel,
@@ -132,7 +133,7 @@ class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
     def __repr__(self) -> str:
         listed = repr(list(self.categories)) if len(self.categories) <= 5 else f"[… {len(self.categories):,} in all]"
         listed = listed if len(listed) <= 60 else f"{listed[:58]}…]"
-        other = ", other=True" if self.other else ""
+        other = "" if self.other == (len(self.categories) > 2) else f", other={self.other}"
         return f"FrequencyStudy({self.short_title!r}, categories={listed}, epsilon={self.privacy.epsilon!r}{other})"
 
     # Text
@@ -224,4 +225,4 @@ class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
         """Blend the groups' shares, category by category."""
         trusted = None if released is None else GroupShares.of_release(released, self.n_sums)
         blended = blend(trusted, groups.evidence, n_users=groups.n_users)
-        return Frequencies(self, blended, statement, tied=groups.tied, implausible_reports=groups.implausible)
+        return Frequencies(self, blended, privacy=statement, tied=groups.tied, implausible_reports=groups.implausible)
