@@ -27,7 +27,7 @@ from hybriddp.release.event import Part
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
 from hybriddp.release.release import ReleaseCost, ReleasedNumbers, Seed, release_all
 from hybriddp.release.statistic import Statistic
-from hybriddp.study.document import Document, compact
+from hybriddp.study.document import Document
 from hybriddp.study.groups import EvidenceT, Forged, Groups, Options, OptionsT, Pair, groups_of_parts, refuse_forged
 from hybriddp.study.reports import Received, Reports, receive, refuse_bad_reports
 from hybriddp.study.result import Statement
@@ -131,7 +131,7 @@ class Study(Document, ABC, Generic[EvidenceT, OptionsT, ResultT]):
     @classmethod
     def _read_last(cls, content: dict[str, Any]) -> dict[str, Any]:
         """Read and verify the channel and the users of a text."""
-        channel = channel_from_json(compact(content["channel"]), epsilon=content["epsilon"])
+        channel = channel_from_json(_check.compact(content["channel"]), epsilon=content["epsilon"])
         return {"channel": channel, "users": content["users"] and Part(**content["users"])}
 
     # Reports and summaries
