@@ -542,8 +542,8 @@ BUGS = (
     ),
     Bug(
         "device: the nonce leaves with the enrollment",
-        'return json.dumps({"digest": self.digest, "commitment": self.commitment}, separators=(",", ":")).encode()',
-        'return json.dumps({"digest": self.digest, "commitment": self.commitment, "nonce": self.nonce}).encode()',
+        'return _check.compact({"digest": self.digest, "commitment": self.commitment}, escaped=True).encode()',
+        'return _check.compact({"digest": self.digest, "commitment": self.commitment, "nonce": self.nonce}).encode()',
         ("client/test_contribution.py", "client/**"),
     ),
     Bug(

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from hybriddp import _check
 from hybriddp.channels.channel import is_integer
 from hybriddp.errors import DataError
 from hybriddp.shares.categories import LONGEST_CATEGORY, is_shown
-from hybriddp.study.document import compact
 from hybriddp.study.summary import Summary
 
 _LARGEST = 1 << 62
@@ -62,7 +62,7 @@ class ItemCounts(Summary):
     def to_json(self) -> str:
         """Write the summary as text, its items in order: not private."""
         content = {"study": self.study, "n_users": self.n_users, "counts": dict(sorted(self.counts.items()))}
-        return compact({**content, "missing": self.missing})
+        return _check.compact({**content, "missing": self.missing})
 
     def __repr__(self) -> str:
         return f"ItemCounts({self.n_users:,} users of study {self.study[:12]}…: not private)"

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hybriddp import _check
 from hybriddp._check import IntArray
 from hybriddp.channels.channel import channel_from_json
 from hybriddp.channels.hashing import LocalHashing
@@ -27,7 +28,6 @@ from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.release import Seed
 from hybriddp.release.threshold import ThresholdRule
-from hybriddp.study.document import compact
 from hybriddp.study.groups import Forged
 from hybriddp.study.question import DeviceQuestion
 from hybriddp.study.summary import LocalSummary
@@ -121,7 +121,7 @@ class DiscoveryQuestion(DeviceQuestion):
 
     @classmethod
     def _read(cls, fields: dict[str, Any]) -> "DiscoveryQuestion":
-        channel: Any = channel_from_json(compact(fields["channel"]), epsilon=fields["epsilon"])
+        channel: Any = channel_from_json(_check.compact(fields["channel"]), epsilon=fields["epsilon"])
         alphabet = fields["alphabet"] or "bytes"
         return cls(fields["name"], epsilon=fields["epsilon"], alphabet=alphabet, channel=channel)
 

@@ -23,7 +23,6 @@ from hybriddp.release.event import Part
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
 from hybriddp.release.release import ReleasedNumbers, Seed, release_all
 from hybriddp.release.statistic import Statistic
-from hybriddp.study.document import compact
 from hybriddp.study.groups import EvidenceT, Groups, Options, OptionsT, Pair, groups_of_parts
 from hybriddp.study.question import DeviceQuestion
 from hybriddp.study.reports import Reports
@@ -83,7 +82,7 @@ class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
     @classmethod
     def _read_last(cls, content: dict[str, Any]) -> dict[str, Any]:
         """Read and verify the channel and the users of a text."""
-        channel = channel_from_json(compact(content["channel"]), epsilon=content["epsilon"])
+        channel = channel_from_json(_check.compact(content["channel"]), epsilon=content["epsilon"])
         return {"channel": channel, "users": content["users"] and Part(**content["users"])}
 
     # Reports and summaries

@@ -6,7 +6,6 @@ noise. A `LocalSummary` is private, because every report in it is.
 Both belong to a study, by its digest. `hybriddp.study.groups` checks that they fit to it.
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -30,7 +29,7 @@ class Summary(ABC):
 
     def to_json(self) -> str:
         """Write the summary as text."""
-        return json.dumps(asdict(self), separators=(",", ":"))  # type: ignore[call-overload]
+        return _check.compact(asdict(self), escaped=True)  # type: ignore[call-overload]
 
     @classmethod
     def from_json(cls, text: str) -> Self:
