@@ -21,7 +21,7 @@ def test_more_forged_answers_move_centers_farther(d: int, monkeypatch: pytest.Mo
     assert moved(honest, honest).max() == 0
     assert moved(honest, few).max() < moved(honest, many).max()
     assert moved(honest, many).max() > 0.05
-    assert honest.to_dict()["n_answered"] == many.to_dict()["n_answered"]
+    assert honest.result_.n_answered == many.result_.n_answered
 
 
 def test_a_forged_row_of_bits_has_one_more_bit() -> None:

@@ -125,7 +125,7 @@ def test_without_a_seed_it_is_a_release_and_never_the_same() -> None:
 def test_a_ledger_is_told_and_obeyed() -> None:
     ledger = Ledger(Privacy(epsilon=3))
     model = _model(random_state=None).fit(TRUSTED, LOCAL, ledger=ledger)
-    assert model.in_ledger_
+    assert model.result_.privacy.counted
     for who in ("trusted", "local"):
         assert sum(Fraction(event.epsilon) for event in ledger.events if event.who == who) == 3
     with pytest.raises(BudgetError):
@@ -380,14 +380,11 @@ def test_a_server_that_has_ended_shows_all_that_a_model_does() -> None:
         first = last
     model = HybridKMeans.from_server(server)
     np.testing.assert_array_equal(model.cluster_centers_, server.cluster_centers)
-    np.testing.assert_array_equal(model.standard_errors_, [10, 5] * np.sqrt(server.result.variance))
+    np.testing.assert_array_equal(model.standard_errors_, [10, 5] * np.sqrt(server.estimate.variance))
     assert (model.n_trusted_, model.n_local_, model.spending_) == (100, 5000, server.spending)
-    assert (model.doubt_, model.doubts_, model.doubtful_) == (
-        server.result.doubt,
-        server.result.doubts,
-        server.result.is_doubtful,
-    )
+    estimate = server.estimate
+    assert (model.doubt_, model.doubts_, model.doubtful_) == (estimate.doubt, estimate.doubts, estimate.is_doubtful)
     assert model.study == study
     assert not model.private_release_
-    assert model.explain().startswith("visits: 2 centers in 2 dimensions.\n100 users trusted the curator and 5,000")
+    assert model.explain().startswith("visits: 2 centers in 2 dimensions.\nOf 5,100 users 100 trusted")
     assert model.predict(server.cluster_centers).tolist() == [0, 1]
