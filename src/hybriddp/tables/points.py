@@ -23,7 +23,7 @@ from hybriddp.tables.batches import computed
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import TableSource, nw
 from hybriddp.tables.text import Wanted
-from hybriddp.tables.trust import Trust
+from hybriddp.tables.trust import Trust, refuse_unclear
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,11 +133,7 @@ def _of_trust(frame: Any, trust: Trust | None, *, trusting: bool = True) -> Any:
         return frame
     trusts, unclear = trust.expressions(frame.collect_schema()[trust.column])
     (row,) = frames.collect(frame.select(n=frames.indicator(unclear)).select(nw.col("n").sum()))
-    if row["n"]:
-        raise DataError(
-            f"Column {trust.column!r} says neither yes nor no in {int(row['n']):,} rows. Say which word means that "
-            f"somebody trusts: {trust.column}=word."
-        )
+    refuse_unclear(trust.column, int(row["n"] or 0))
     return frame.filter(trusts if trusting else ~trusts)
 
 
