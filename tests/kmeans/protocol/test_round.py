@@ -208,7 +208,7 @@ def test_no_round_can_be_made_whose_channel_does_not_keep_the_promise() -> None:
         (WindowChannel(epsilon=2), "not one of symbols"),
     ):
         with pytest.raises(ProtocolError, match=f"The ask is refused: .*{reason}"):
-            Round(STUDY, 1, "a grid", (replace(GRID, channel=channel),))  # type: ignore[arg-type]
+            Round(STUDY, 1, "a grid", (replace(GRID, channel=channel),))
 
 
 def test_what_cannot_be_answered_or_counted_is_refused() -> None:
