@@ -16,6 +16,7 @@ from hybriddp.release import Ledger, ReleaseCost, Statistic
 from hybriddp.release import release as door
 from hybriddp.release.charging import Charged
 from hybriddp.release.release import release, release_all, simulate_printed_noise
+from tests.refusals import refused
 from tests.release.numbers import cost
 
 PACKAGE = Path(hybriddp.__file__).parent
@@ -61,7 +62,7 @@ DRAWS_CODES = {"channels/channel.py", "channels/response.py", "channels/window_c
 DRAWS_CODES |= {"items/discovery.py", "kmeans/protocol/round.py"}
 """Where reports are drawn: channels, and what devices do."""
 DOOR = {
-    "items/answer.py": {"charge_reports"},
+    "items/protocol.py": {"charge_reports"},
     "items/open_release.py": {"release_open"},
     "kmeans/protocol/budget.py": {"charge_reports", "release"},
     "paper/blender.py": {"simulate_printed_noise"},
@@ -227,7 +228,7 @@ def test_a_study_that_has_spent_its_promise_releases_nothing_more_even_without_a
 
 def test_a_simulation_costs_nothing_and_says_so() -> None:
     ledger = Ledger(Privacy(epsilon=1))
+    assert not release(TRUSTED, cost(Privacy(epsilon=1))).counted  # no ledger has it
     seeded = release(TRUSTED, cost(Privacy(epsilon=1)), ledger=ledger, random_state=1)
     assert (seeded.seeded, seeded.counted, ledger.events) == (True, False, ())
-    with pytest.raises(ParameterError, match="generator"):
-        simulate_printed_noise(np.zeros(3), 1.0, None)
+    refused(ParameterError, "generator", simulate_printed_noise, np.zeros(3), 1.0, None)

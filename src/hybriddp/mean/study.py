@@ -23,7 +23,6 @@ from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
 from hybriddp.release.release import ReleasedNumbers
 from hybriddp.release.statistic import Statistic
-from hybriddp.study.document import compact
 from hybriddp.study.groups import Forged, Groups
 from hybriddp.study.numbers import NumberStudy
 from hybriddp.study.result import Statement
@@ -148,7 +147,7 @@ class MeanStudy(NumberStudy[LocalStatistics, WeightRule, Estimate]):
 
         It is without ``sd_at_most``: that changes how an answer is read, not what anybody sends or is promised.
         """
-        return compact({name: value for name, value in self.fields().items() if name != "sd_at_most"})
+        return _check.compact({name: value for name, value in self.fields().items() if name != "sd_at_most"})
 
     # From values to an answer
 

@@ -1,7 +1,6 @@
 """`Document`: what is public, has exactly one text, and is known by the digest of that text."""
 
 import hashlib
-import json
 import re
 from typing import Any, ClassVar, Self
 
@@ -33,7 +32,7 @@ class Document:
 
     def to_json(self) -> str:
         """The document as text."""
-        return compact(self.fields())
+        return _check.compact(self.fields())
 
     @property
     def digest(self) -> str:
@@ -81,8 +80,3 @@ def parsed(text: str, what: str) -> dict[str, Any]:
         return _check.json_fields(text)
     except ValueError:
         raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.") from None
-
-
-def compact(content: dict[str, Any]) -> str:
-    """The JSON that studies are written in: no spaces, and letters as they are."""
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
