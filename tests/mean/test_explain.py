@@ -7,7 +7,7 @@ from rich.console import Console
 from hybriddp.mean import Estimate, MeanStudy, diagnostics
 from hybriddp.mean.explain import parts_table, warnings
 from hybriddp.mean.page import page
-from hybriddp.reporting.warnings import HEADING, UNTIED
+from hybriddp.reporting.wording import HEADING, UNTIED
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 

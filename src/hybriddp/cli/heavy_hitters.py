@@ -21,8 +21,7 @@ from hybriddp.items import HeavyHitters, HeavyHitterStudy, PrivateItems
 from hybriddp.items.counts import ItemCounts
 from hybriddp.items.study import DISCOVERY
 from hybriddp.randomness import simulation_generator
-from hybriddp.reporting.warnings import HEADING
-from hybriddp.reporting.wording import percent
+from hybriddp.reporting.wording import HEADING, percent
 from hybriddp.shares import counts_diagnostics
 from hybriddp.shares.summary import TrustedCounts
 from hybriddp.tables import CsvFormat

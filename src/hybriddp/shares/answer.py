@@ -124,4 +124,4 @@ def _estimate(
     ).charged(charged if checked.is_from_reports else Charged.NOT)
     tied = reports is None or not reports.count or reports.tied
     blended = blend(trusted_shares, local_shares)
-    return Frequencies(study, blended, statement, tied=tied, implausible_reports=checked.implausible)
+    return Frequencies(study, blended, privacy=statement, tied=tied, implausible_reports=checked.implausible)
