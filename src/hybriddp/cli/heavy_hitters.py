@@ -334,10 +334,6 @@ def _show_all(answers: Sequence[HeavyHitters]) -> None:
         say(answer.explain())
 
 
-def _draw(answers: Sequence[HeavyHitters], path: Path) -> None:
-    answers[0].plot(path)
-
-
 def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     """How many items were missing, and how many reports were rejected: for the curator."""
     items, reports = ([s for s in group if s is not None] for group in (trusted, local))
@@ -356,4 +352,4 @@ def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     return "\n".join(lines)
 
 
-_VIEW = View(_show_all, _draw, _diagnostics)
+_VIEW = View(_show_all, HeavyHitters.plot_parts, _diagnostics)

@@ -141,8 +141,8 @@ class DistributionEstimate(Result):
             rows=tuple(publish_quantile(one, study.bounds, rounding) for one in self.quantiles(level=level)),
             cdf=publish_cdf(self.fit, study.bins),
             mean=publish_mean(self.mean(), study.bounds),
-            divergence=gap and {"z": gap.z, "statistic": gap.statistic, "n_edges": gap.n_edges, "tau": gap.tau},
-            if_groups_may_differ=honest and honest.published(level=level, step=step),
+            divergence=None if gap is None else gap.to_dict(),
+            if_groups_may_differ=None if honest is None else honest.published(level=level, step=step),
             **self._header(),
         )
 

@@ -77,6 +77,10 @@ class GroupComparison(Comparison):
         chance = float(chdtrc(self.n_edges / self.excess, self.statistic / self.excess))
         return min(float(-ndtri(chance / 2)), LARGEST_Z) if chance > 0 else LARGEST_Z
 
+    def to_dict(self) -> dict[str, float]:
+        """Return plain values."""
+        return {"z": self.z, "statistic": self.statistic, "n_edges": self.n_edges, "tau": self.tau}
+
     @property
     def differ(self) -> bool:
         """Whether the groups differ by more than chance explains in 95 % of studies."""

@@ -139,8 +139,16 @@ class PublishedDistribution(Published):
 def publish_quantile(one: Quantile, bounds: tuple[float, float], step: Fraction | None = None) -> QuantileRow:
     """Round a quantile; its interval outwards, but not beyond the bounds."""
     (low, high), level = one.interval, one.interval.level
-    sides = {"determined_from_below": not one.touches_lower, "determined_from_above": not one.touches_upper}
-    row = QuantileRow(one.name, one.value, low, high, level, q=one.q, **sides)
+    row = QuantileRow(
+        one.name,
+        one.value,
+        low,
+        high,
+        level,
+        q=one.q,
+        determined_from_below=not one.touches_lower,
+        determined_from_above=not one.touches_upper,
+    )
     if low == high:
         return row
     return row.rounded(step or step_for((high - low) / (2 * normal_quantile(level))), bounds)

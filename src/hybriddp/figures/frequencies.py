@@ -10,10 +10,9 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
-from hybriddp.items.estimate import HeavyHitters
 from hybriddp.shares.blend import Blend
-from hybriddp.shares.estimate import Frequencies
 from hybriddp.shares.law import GroupShares, quantile
+from hybriddp.shares.result import ShareResult
 from hybriddp.shares.selection import largest, level_words, selected_level
 
 if TYPE_CHECKING:
@@ -53,52 +52,28 @@ class Bars:
     seeded: bool = False
 
 
-def draw(found: Frequencies, *, path: Path | None = None) -> "Figure":
-    """The shares as bars with intervals: all in the study's order, or the largest ones if there are many."""
-    return draw_parts([found], path=path)
-
-
-def draw_parts(parts: Sequence[Frequencies], *, path: Path | None = None) -> "Figure":
-    """The shares of some parts of the users, side by side in one scale."""
+def draw_parts(parts: Sequence[ShareResult], *, path: Path | None = None) -> "Figure":
+    """Draw the shares of some parts of the users, side by side in one scale."""
     return draw_bars([bars_of(part) for part in parts[:_MOST_PARTS]], path=path)
 
 
-def draw_items(found: HeavyHitters, *, path: Path | None = None) -> "Figure":
-    """The most frequent items as bars with intervals."""
-    n = min(len(found), _MOST_BARS)
-    order, f = np.arange(n), np.clip(found.blend.shares, 0.0, 1.0)
-    level = selected_level(n, len(found))
-    ends = found.stated_intervals(level)
-    bars = Bars(
-        [short(item) for item in found.items[:n]],
-        100 * found.shares[:n],
-        100 * ends.lower[:n],
-        100 * ends.upper[:n],
-        _both_groups(found.blend, f, order, level),
-        f"{found.study.name}, ε = {found.privacy.epsilon}, δ = {found.privacy.delta}",
-        level,
-        len(found) - n,
-        found.privacy.seeded,
-    )
-    return draw_bars([bars], path=path)
-
-
-def bars_of(found: Frequencies) -> Bars:
-    """What a picture shows of shares."""
-    n = len(found)
-    order = np.arange(n) if n <= _MOST_BARS else largest(found.unbiased, _MOST_BARS)
-    level, f = selected_level(len(order), n), found.shares
-    ends = found.stated_intervals(level)
+def bars_of(result: ShareResult) -> Bars:
+    """Choose the bars of a picture: all rows in their order, or the largest ones if there are many."""
+    rows, f = result.first(_MOST_BARS), np.clip(result.blend.shares, 0.0, 1.0)
+    order = np.arange(len(rows)) if len(rows) == len(result) else largest(result.unbiased, _MOST_BARS)
+    level = selected_level(len(rows), len(result))
+    shares, lower, upper = (100 * np.array([getattr(row, end) for row in rows]) for end in ("value", "lower", "upper"))
+    delta = "" if result.privacy.delta == "0" else f", δ = {result.privacy.delta}"
     return Bars(
-        [short(str(found.items[i])) for i in order.tolist()],
-        100 * f[order],
-        100 * ends.lower[order],
-        100 * ends.upper[order],
-        _both_groups(found.blend, f, order, level),
-        f"{found.study.title}, ε = {found.privacy.epsilon}",
+        [short(str(row.name)) for row in rows],
+        shares,
+        lower,
+        upper,
+        _both_groups(result.blend, f, order, level),
+        f"{result.title}, ε = {result.privacy.epsilon}{delta}",
         level,
-        n - len(order),
-        found.privacy.seeded,
+        len(result) - len(rows),
+        result.privacy.seeded,
     )
 
 

@@ -242,7 +242,7 @@ class Estimate(Result):
         """Draw the answers with their intervals as SVG."""
         colors = ("trusted", "local", "both") if self.divergence else ("both",)
         rows = zip(explain.rows(self), colors, strict=True)
-        return intervals([Mark(row.name, row.value, *row.interval, ink) for row, ink in rows], significant)
+        return intervals([Mark(row.name, row.value, row.lower, row.upper, ink) for row, ink in rows], significant)
 
     @staticmethod
     def plot_parts(parts: "Sequence[Estimate]", path: Path | str | None = None) -> "Figure":

@@ -44,10 +44,12 @@ def rows(estimate: "Estimate") -> list[GroupRow]:
     result = []
     if estimate.trusted is not None and estimate.local is not None:
         for name, group in (("trusted alone", estimate.trusted), ("local alone", estimate.local)):
-            result.append(GroupRow(name, group.mean, *group.interval(0.95), users=group.count))
+            low, high = group.interval(0.95)
+            result.append(GroupRow(name, group.mean, low, high, users=group.count))
     name = "hybrid" if result else "trusted only" if estimate.n_trusted else "local only"
     answer = publish(estimate, level=0.95)
-    return [*result, GroupRow(name, answer.value, *answer.interval, step=answer.step, users=estimate.n_users)]
+    both = GroupRow(name, answer.value, answer.lower, answer.upper, step=answer.step, users=estimate.n_users)
+    return [*result, both]
 
 
 def published_rows(estimate: "Estimate") -> list[GroupRow]:

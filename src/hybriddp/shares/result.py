@@ -36,14 +36,21 @@ class ShareResult(Result):
     headings: ClassVar[tuple[str, ...]] = ("", "share", "standard error", "95 % interval")
     listed: ClassVar[slice] = slice(None)  # categories of the blend that have rows
     noun: ClassVar[str] = "categories"
-    about_noise_only: ClassVar[bool] = False
 
     if TYPE_CHECKING:
-        blend: Blend  # of both groups' private shares
+
+        @property
+        def blend(self) -> Blend:
+            """Both groups' private shares, blended."""
 
         @property
         def items(self) -> tuple[Item, ...]:
             """Names of the rows."""
+
+    @property
+    def about_noise_only(self) -> bool:
+        """Whether the intervals contain no sampling."""
+        return False
 
     def __len__(self) -> int:
         return len(self.items)

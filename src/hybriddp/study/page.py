@@ -53,11 +53,11 @@ def rich_table(result: "Result") -> "Table":
     return view
 
 
-def parts_table(results: Sequence["Result"]) -> "Table":
-    """Show the results of many parts of the users in a terminal, and whether the two groups of each agree."""
+def parts_table(results: Sequence["Result"], *, warned: bool = True) -> "Table":
+    """Show results of parts of the users in a terminal, with their warnings, and whether the two groups agree."""
     from rich.text import Text
 
-    doubtful = [f"{result.title}: {warning}" for result in results for warning in result.warnings]
+    doubtful = [f"{result.title}: {warning}" for result in results for warning in result.warnings if warned]
     headings = ("", "trusted", "local", *results[0].part_cells()[0], "groups")
     view = empty_table([*doubtful, results[0].study.name], headings, results[0].notes())
     for result in results:
