@@ -30,7 +30,7 @@ KMEANS = [
     {"estimator", "explain", "published"},
 ]
 # The methods by which a result shows itself may import what shows it: figures, and modules of the result's own room.
-SHOWING = {"plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}
+SHOWING = {"plot_parts", "plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ that simulations and plans call too: `check.check_groups`, `answer.pay`, `fit.fi
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
-from hybriddp.distribution.published import PublishedCdf, PublishedDistribution, QuantileRow
+from hybriddp.distribution.published import PublishedCdf, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.distribution.release import PrivateHistogram
 from hybriddp.distribution.study import DistributionStudy
@@ -31,6 +31,6 @@ __all__ = [
     "PrivateHistogram",
     "PublishedCdf",
     "PublishedDistribution",
+    "PublishedQuantile",
     "Quantile",
-    "QuantileRow",
 ]

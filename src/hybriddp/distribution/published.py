@@ -32,7 +32,7 @@ _LEAST_OF_AVERAGE = 0.01  # no step follows a standard error that is smaller tha
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileRow(Row):
+class PublishedQuantile(Row):
     """A quantile as it may be published; its step is None if it is a bound itself, which is public."""
 
     q: float = 0.5
@@ -101,7 +101,7 @@ class PublishedDistribution(Published):
     """
 
     kind: ClassVar[str] = "quantiles"
-    row_type: ClassVar[type[Row]] = QuantileRow
+    row_type: ClassVar[type[Row]] = PublishedQuantile
 
     cdf: PublishedCdf
     mean: dict[str, float]
@@ -136,10 +136,10 @@ class PublishedDistribution(Published):
         }
 
 
-def publish_quantile(one: Quantile, bounds: tuple[float, float], step: Fraction | None = None) -> QuantileRow:
+def publish_quantile(one: Quantile, bounds: tuple[float, float], step: Fraction | None = None) -> PublishedQuantile:
     """Round a quantile; its interval outwards, but not beyond the bounds."""
     (low, high), level = one.interval, one.interval.level
-    row = QuantileRow(
+    row = PublishedQuantile(
         one.name,
         one.value,
         low,

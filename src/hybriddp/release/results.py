@@ -44,7 +44,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class KeptResult:
     """The file of a result, and what has become of it."""
 
     path: Path
@@ -135,7 +135,7 @@ def results_folder(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + _FOLDER)
 
 
-def find_results(ledger: Path | str, events: Iterable[Event]) -> list[Result]:
+def find_results(ledger: Path | str, events: Iterable[Event]) -> list[KeptResult]:
     """Find the results that these events of a ledger file were charged for."""
     place = resolved(ledger)
     names = dict.fromkeys(event.result for event in events if event.result is not None)
@@ -179,15 +179,15 @@ def note_saved(ledger: Path, name: str, digest: str) -> None:
         append(file, ledger, read_after(file, ledger, None).position, [note], 0)
 
 
-def _result(file: ResultFile, noted: str | None) -> Result:
+def _result(file: ResultFile, noted: str | None) -> KeptResult:
     if noted is None:
-        return Result(file.path, State.UNFINISHED)
+        return KeptResult(file.path, State.UNFINISHED)
     if not file.path.exists() and _digest(file.part) == noted:  # killed between note and name
         file._rename()  # noqa: SLF001  (of this module)
     found = _digest(file.path)
     if found is None:
-        return Result(file.path, State.UNFINISHED)
-    return Result(file.path, State.COMPLETE if found == noted else State.CHANGED)
+        return KeptResult(file.path, State.UNFINISHED)
+    return KeptResult(file.path, State.COMPLETE if found == noted else State.CHANGED)
 
 
 def _digest(path: Path) -> str | None:

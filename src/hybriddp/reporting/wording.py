@@ -113,14 +113,14 @@ def far_apart(what: str, *, tied: bool) -> str:
     >>> far_apart("means", tied=True)[:75]
     "WARNING: the groups' means are more than 6 standard errors apart: check tha"
     """
-    apart = f"he groups' {what} are more than {FAR_APART:g} standard errors apart"
+    apart = f"groups' {what} are more than {FAR_APART:g} standard errors apart"
     if not tied:
         return (
-            f"WARNING: do not use this result yet. T{apart}, and nothing ties the reports to this study: they may have "
+            f"WARNING: do not use this result yet. The {apart}, and nothing ties the reports to this study: they may have "
             "been made for another study or another ε."
         )
     return (
-        f"WARNING: t{apart}: check that both groups were asked the same, and their values have the same units. If so, "
+        f"WARNING: the {apart}: check that both groups were asked the same, and their values have the same units. If so, "
         "those who trust are other people than those who do not."
     )
 
