@@ -116,12 +116,12 @@ def far_apart(what: str, *, tied: bool) -> str:
     apart = f"groups' {what} are more than {FAR_APART:g} standard errors apart"
     if not tied:
         return (
-            f"WARNING: do not use this result yet. The {apart}, and nothing ties the reports to this study: they may have "
-            "been made for another study or another ε."
+            f"WARNING: do not use this result yet. The {apart}, and nothing ties the reports to this study: they may "
+            "have been made for another study or another ε."
         )
     return (
-        f"WARNING: the {apart}: check that both groups were asked the same, and their values have the same units. If so, "
-        "those who trust are other people than those who do not."
+        f"WARNING: the {apart}: check that both groups were asked the same, and their values have the same units. If "
+        "so, those who trust are other people than those who do not."
     )
 
 
