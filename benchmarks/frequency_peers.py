@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.shares.blend import project_to_simplex
-from hybriddp.shares.oracle import candidates
-from hybriddp.shares.oracles import FrequencyOracle
+from hybriddp.shares.oracle import FrequencyOracle, candidates
 from hybriddp.shares.study import FrequencyStudy
 
 ROOT = Path(__file__).parents[1]

@@ -1,6 +1,6 @@
-"""Make src/hybriddp/channels/bounds.json: parabolas that certify lower bounds, by linear programming.
+"""Make tests/theory/bounds.json: parabolas that certify lower bounds, by linear programming.
 
-    python scripts/make_bounds.py
+    python -m scripts.make_bounds
 
 The programme has one variable triple per input and one constraint per value that a report might have. Values at which
 the solution is found to be infeasible are added until the certified bound is within a few parts in 10,000 of the
@@ -10,7 +10,6 @@ programme's optimum. Takes some minutes.
 import json
 import math
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -18,9 +17,8 @@ from scipy.optimize import linprog
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import WindowChannel
-from hybriddp.channels.comparison import Certificate
+from tests.theory.certificates import STORED, Certificate
 
-TARGET = Path(__file__).parent.parent / "src" / "hybriddp" / "channels" / "bounds.json"
 EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10]
 INPUTS = np.linspace(0, 1, 24)
 
@@ -103,7 +101,7 @@ def main() -> None:
             for epsilon, certificate, _ in solutions
         },
     }
-    TARGET.write_text(json.dumps(stored, indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
+    STORED.write_text(json.dumps(stored, indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from hybriddp.randomness import ByteSource
 from hybriddp.shares import FrequencyStudy
 from hybriddp.shares.categories import Item
 from hybriddp.shares.designs import SHAPES, n_sets
-from hybriddp.shares.oracles import FrequencyChannel
+from hybriddp.shares.oracle import FrequencyChannel
 
 TARGET = Path(__file__).parent.parent / "vectors" / "frequency.json"
 COUNT = 20_000

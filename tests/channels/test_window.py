@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hybriddp.channels import WindowChannel, channel_from_json
-from hybriddp.channels.comparison import hybrid, laplace, lower_bound, one_bit, piecewise
 from hybriddp.channels.window import Window
 from hybriddp.channels.window_channel import CELLS, SHARE_BITS, VALUE_BITS
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid
 from hybriddp.privacy import SHIFT, canonical_epsilon, odds
+from hybriddp.theory.local_mechanisms import LOWER_BOUNDS, hybrid, laplace, one_bit, piecewise
 from tests.levels import z_limit
 
 # ε: worst variance on the unit range of 256 codes, from an independent prototype.
@@ -37,7 +37,7 @@ def test_the_variance_is_the_least_possible(epsilon: float) -> None:
     worst = WindowChannel(epsilon=epsilon).worst_variance
     assert worst == pytest.approx(VARIANCE[epsilon], rel=1e-3)
     assert worst <= 1.025 * WindowChannel(epsilon=epsilon).mean_variance  # nearly the same for every input
-    ratio = worst / lower_bound(epsilon)
+    ratio = worst / LOWER_BOUNDS[str(epsilon)]
     assert ratio >= 1
     if epsilon <= 8:
         assert ratio <= (1.001 if epsilon <= 3 else 1.01 if epsilon <= 6 else 1.02)

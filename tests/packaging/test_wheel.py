@@ -32,7 +32,7 @@ def test_the_wheel_has_every_file_of_the_package_and_no_other(built: Built) -> N
     assert {name: text for name, text in contents.items() if not name.startswith(INFO)} == package
     assert {
         "hybriddp/py.typed",
-        "hybriddp/channels/bounds.json",
+        "hybriddp/channels/common.json",
         "hybriddp/data/flights_arrival_delay.npz",
         "hybriddp/service/static/take_part.js",
         "hybriddp/service/store/migrations/env.py",

@@ -44,7 +44,7 @@ def _play(setting: Setting, share: float, trials: int) -> Trials:
         trusted = GroupShares.of_counts(mine_t + noise, n_t, laplace_variance(scale))
     if n_l:
         supports = rng.binomial(mine_l, oracle.hit) + rng.binomial(n_l - mine_l, oracle.miss)
-        shares = (supports / n_l - oracle.miss) / oracle.gap
+        shares = (supports / n_l - oracle.miss) / (oracle.hit - oracle.miss)
         local = GroupShares.of_reports(shares, n_l, hit=oracle.hit, miss=oracle.miss)
     return Trials(blend(trusted, local), (mine_t + mine_l) / (n_t + n_l))
 

@@ -59,7 +59,7 @@ def _play(setting: Setting, trials: int, *, held: int | None = None, local_share
     oracle = oracle_of(frequency_channel(f"{epsilon:g}", 40), 40)
     theirs = rng.binomial(n_l, share if local_share is None else local_share, trials)
     supports = rng.binomial(theirs, oracle.hit) + rng.binomial(n_l - theirs, oracle.miss)
-    shares = np.append((supports / n_l - oracle.miss) / oracle.gap, 0)
+    shares = np.append((supports / n_l - oracle.miss) / (oracle.hit - oracle.miss), 0)
     local = GroupShares.of_reports(shares, n_l, hit=oracle.hit, miss=oracle.miss)
     return Trials(blend(trusted, local, yields=False), (mine + theirs) / (n_t + n_l))
 

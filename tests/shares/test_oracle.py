@@ -13,8 +13,7 @@ from hybriddp.channels.unary import BITS
 from hybriddp.errors import ParameterError
 from hybriddp.privacy import SHIFT, odds
 from hybriddp.shares.designs import code_sets
-from hybriddp.shares.oracle import MOST_BITS, candidates, frequency_channel, oracle_of
-from hybriddp.shares.oracles import FrequencyOracle
+from hybriddp.shares.oracle import MOST_BITS, FrequencyOracle, candidates, frequency_channel, oracle_of
 from tests.levels import z_limit
 
 # Privacy: the ratio of two probabilities of the same report, all of them, as exact fractions

@@ -17,7 +17,7 @@ from hybriddp.errors import DataError, MissingExtraError, ParameterError, Protoc
 from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.mean import LaplaceSummary, MeanStudy
 from hybriddp.shares import FrequencyStudy
-from hybriddp.shares.oracles import UnaryOracle
+from hybriddp.shares.oracle import UnaryOracle
 from hybriddp.tables import CsvFormat, Summaries, shares, simulate_local, summarize, summarize_both
 from hybriddp.tables.distribution import DistributionTally
 from hybriddp.tables.items import ItemTally

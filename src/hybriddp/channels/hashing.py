@@ -39,6 +39,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.channel import integer_inputs, is_integer, require
 from hybriddp.channels.hash_family import HashFamily
+from hybriddp.channels.response import SupportChannel
 from hybriddp.channels.window import OfWindow, Window
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import as_array, type_words
@@ -61,7 +62,7 @@ def best_values(epsilon: str) -> int:
     return min(others + 1, MOST_VALUES)
 
 
-class LocalHashing(OfWindow):
+class LocalHashing(OfWindow, SupportChannel):
     r"""A report of one of any number of categories, given by keys of 64 bits, as one small integer.
 
     The code of function $f$ and value $v$ is $fG + v$.
@@ -107,8 +108,7 @@ class LocalHashing(OfWindow):
 
     def verify(self) -> None:
         """Prove that the function is drawn uniformly and that the value is private whichever function it is."""
-        self.window.verify(self.epsilon)
-        require(self.window.width == 1, "its window is wider than one value")
+        super().verify()
         f, g, seed = self.family.n_functions, self.family.n_values, self.family.seed
         power = is_integer(f, 2, MOST_FUNCTIONS) and f & (f - 1) == 0
         require(power, f"its number of functions is not a power of two from 2 to {MOST_FUNCTIONS}")
@@ -136,26 +136,17 @@ class LocalHashing(OfWindow):
         return np.dtype(np.uint16 if self.n_codes <= 1 << 16 else np.uint32)
 
     @property
-    def report_bytes(self) -> int:
-        """How many bytes a report needs."""
-        return ((self.n_codes - 1).bit_length() + 7) // 8
-
-    @property
     def bytes_per_report(self) -> int:
         """A word for the value, and one of the same size whose low bits choose the function."""
         return 2 * self.window.bytes_of_a_draw
-
-    def weights(self, value: int) -> tuple[int, ...]:
-        """How many of the $2^B$ draws give each value if the key has this one, under any function."""
-        return self.window.weights(value)
 
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
         return integer_inputs(inputs, (1 << 64) - 1, "keys").astype(np.uint64)
 
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
         """Per report, little endian: a word that chooses the value, and one whose low bits are the function."""
-        words = raw.view("<u4" if self.window.bytes_of_a_draw == 4 else "<u8")
-        u = words[0::2] & words.dtype.type((1 << self.bits) - 1)
+        words = self.draws(raw)
+        u = words[0::2].copy()  # contiguous is faster
         function = (words[1::2] & words.dtype.type(self.n_functions - 1)).astype(np.int64)
         true = self.family.values(inputs, function).astype(u.dtype)
         value = self.window.code(true, u)
@@ -166,29 +157,18 @@ class LocalHashing(OfWindow):
 
     @property
     def hit_probability(self) -> float:
-        """$p$: how likely a report is to support its own key."""
-        return (self.window.low + self.window.extra) / (1 << self.bits)
+        return self.window.inside
 
     @property
     def miss_probability(self) -> float:
         """$q$: how likely a report is to support another key, over all functions that there could be."""
-        other = self.window.low / (1 << self.bits)
+        other = self.window.outside
         return other + (self.hit_probability - other) * self.family.collision_probability
 
     @property
     def code_bounds(self) -> tuple[float, float]:
         """Least and largest probability of a code, whatever the category is."""
-        return self.window.low / (1 << self.bits) / self.n_functions, self.hit_probability / self.n_functions
-
-    @property
-    def gap(self) -> float:
-        """$p - q$: by how much counts shrink."""
-        return self.hit_probability - self.miss_probability
-
-    @property
-    def count_variance(self) -> float:
-        """$V$: the variance that one user adds to the unbiased count of a rare key."""
-        return self.miss_probability * (1 - self.miss_probability) / self.gap**2
+        return self.window.outside / self.n_functions, self.hit_probability / self.n_functions
 
     def collision_variance(self, sum_of_squares: float) -> float:
         r"""$V_F$: the variance of an estimated share over the choice of the functions, however many users there are.
@@ -268,7 +248,7 @@ class LocalHashing(OfWindow):
         weights = np.broadcast_to(shares, (self.n_functions, len(found)))
         held = np.bincount(cells[:, found].ravel(), weights.ravel(), minlength=self.n_codes)
         held = held.reshape(self.n_functions, self.n_values)
-        spread = self.hit_probability - self.window.low / (1 << self.bits)
+        spread = self.hit_probability - self.window.outside
         added: FloatArray = users * spread * (held - shares.sum() * self.family.collision_probability)
         return added
 

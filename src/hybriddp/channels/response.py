@@ -11,7 +11,7 @@ Randomized response is the window channel of width 1 over symbols; `ChoiceRespon
 """
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,26 +27,8 @@ from hybriddp.randomness import ByteSource
 _MOST_IN_SETS = 32  # codes of which a set is chosen
 
 
-class SymbolChannel(FiniteChannel):
-    """A channel whose report supports some of the symbols that there are."""
-
-    sends_bits: ClassVar[bool] = False
-    """Whether a report is a row of bytes with one bit per symbol; if not, it is one code."""
-
-    @property
-    @abstractmethod
-    def n_symbols(self) -> int:
-        """$M$: how many symbols there are."""
-
-    @property
-    def n_chosen(self) -> int | None:
-        """How many symbols an input is, given as the bits of an integer; None if it is one symbol."""
-        return None
-
-    @property
-    def report_bytes(self) -> int:
-        """How many bytes a report has."""
-        return self.code_type.itemsize
+class SupportChannel(FiniteChannel):
+    """A channel whose report supports its own symbol with one probability, and any other one with another."""
 
     @property
     @abstractmethod
@@ -65,8 +47,30 @@ class SymbolChannel(FiniteChannel):
 
     @property
     def count_variance(self) -> float:
-        """$V$: the variance that one user adds to the unbiased count of every symbol."""
+        """$V$: the variance that one user adds to the unbiased count of a rare symbol."""
         return self.miss_probability * (1 - self.miss_probability) / self.gap**2
+
+    @property
+    def report_bytes(self) -> int:
+        """Number of bytes of a report."""
+        return ((self.n_codes - 1).bit_length() + 7) // 8
+
+
+class SymbolChannel(SupportChannel):
+    """A channel whose report supports some of the symbols that there are."""
+
+    sends_bits: ClassVar[bool] = False
+    """Whether a report is a row of bytes with one bit per symbol; if not, it is one code."""
+
+    @property
+    @abstractmethod
+    def n_symbols(self) -> int:
+        """$M$: how many symbols there are."""
+
+    @property
+    def n_chosen(self) -> int | None:
+        """How many symbols an input is, given as the bits of an integer; None if it is one symbol."""
+        return None
 
     @abstractmethod
     def signed_variance(self, n_signed: int, fraction: FloatArray | float) -> FloatArray | float:
@@ -111,20 +115,12 @@ class WindowResponse(OfWindow, SymbolChannel):
         return self.window.n_codes
 
     @property
-    def bytes_per_report(self) -> int:
-        return self.window.bytes_of_a_draw
-
-    def draws(self, raw: NDArray[np.uint8]) -> NDArray[Any]:
-        """One uniform integer below $2^B$ per report, little endian."""
-        return raw.view("<u4") if self.bytes_per_report == 4 else raw.view("<u8") & np.uint64((1 << self.bits) - 1)
-
-    @property
     def hit_probability(self) -> float:
-        return (self.window.low + self.window.extra) / (1 << self.bits)
+        return self.window.inside
 
     @property
     def miss_probability(self) -> float:
-        return self.window.low / (1 << self.bits)
+        return self.window.outside
 
     def signed_variance(self, n_signed: int, fraction: FloatArray | float) -> FloatArray | float:
         r"""$m q/(p - q)^2 + \pi/(p - q)$: a report supports one symbol, with a sign or without."""
@@ -160,25 +156,13 @@ class RandomizedResponse(WindowResponse):
     """
 
     kind: ClassVar[str] = "response"
+    codes_field: ClassVar[str] = "categories"
 
     def __init__(self, *, epsilon: float | str, n_categories: int) -> None:
         self.epsilon = canonical_epsilon(epsilon)
         n_categories = _check.integer("n_categories", n_categories, at_least=2, at_most=MOST_CODES)
         self.window = Window.for_epsilon(self.epsilon, n_codes=n_categories, width=1)
         self._seal()
-
-    def verify(self) -> None:
-        self.window.verify(self.epsilon)
-        require(self.window.width == 1, "its window is wider than one code")
-
-    @property
-    def n_rows(self) -> int:
-        """One row for each category."""
-        return self.window.n_codes
-
-    def weights(self, row: int) -> tuple[int, ...]:
-        """How many of the $2^B$ draws give each code when the category is ``row``."""
-        return self.window.weights(row)
 
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
         return integer_inputs(inputs, self.n_codes - 1, "categories")
@@ -187,13 +171,6 @@ class RandomizedResponse(WindowResponse):
         """Per report, little endian: one word that chooses the code."""
         u = self.draws(raw)
         return self.window.code(inputs.astype(u.dtype), u).astype(self.code_type)
-
-    def fields(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon, "categories": self.window.n_codes, **self.window.fields()}
-
-    @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Self:
-        return cls.of(epsilon=fields["epsilon"], window=Window.from_fields(fields, fields["categories"], 1))
 
 
 class ChoiceResponse(WindowResponse):
@@ -221,6 +198,7 @@ class ChoiceResponse(WindowResponse):
     """
 
     kind: ClassVar[str] = "choice"
+    width_field: ClassVar[str] = "chosen"
 
     def __init__(self, *, epsilon: float | str, n_codes: int, n_chosen: int) -> None:
         self.epsilon = canonical_epsilon(epsilon)
@@ -232,7 +210,7 @@ class ChoiceResponse(WindowResponse):
         self._seal()
 
     def verify(self) -> None:
-        self.window.verify(self.epsilon)
+        super().verify()
         n = self.window.n_codes
         power = n <= _MOST_IN_SETS and n & (n - 1) == 0
         require(power, f"its number of codes is not a power of two up to {_MOST_IN_SETS}")
@@ -271,11 +249,3 @@ class ChoiceResponse(WindowResponse):
             codes += (place == drawn) * np.int8(code)
             before += true
         return codes.astype(self.code_type)
-
-    def fields(self) -> dict[str, Any]:
-        w = self.window
-        return {"epsilon": self.epsilon, "codes": w.n_codes, "chosen": w.width, **w.fields()}
-
-    @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Self:
-        return cls.of(epsilon=fields["epsilon"], window=Window.from_fields(fields, fields["codes"], fields["chosen"]))

@@ -93,10 +93,6 @@ class UnaryEncoding(SymbolChannel):
         return self.n_categories
 
     @property
-    def report_bytes(self) -> int:
-        return (self.n_categories + 7) // 8
-
-    @property
     def bytes_per_report(self) -> int:
         return 4 * self.n_categories
 

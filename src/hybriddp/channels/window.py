@@ -6,8 +6,9 @@ the codes are worth or how a value is turned into a row. A bad solver or a bad f
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.channels.channel import FiniteChannel, is_integer, require, require_private
@@ -55,8 +56,18 @@ class Window:
         require_private(a + b, a, epsilon)  # (a + b)/a <= e^ε
 
     def weights(self, row: int) -> tuple[int, ...]:
-        """How many of the $2^B$ draws give each code in this row."""
+        """Count the $2^B$ draws that give each code in this row."""
         return tuple(self.low + (self.extra if row <= code < row + self.width else 0) for code in range(self.n_codes))
+
+    @property
+    def inside(self) -> float:
+        """Probability of each code in the window."""
+        return (self.low + self.extra) / (1 << self.bits)
+
+    @property
+    def outside(self) -> float:
+        """Probability of every other code."""
+        return self.low / (1 << self.bits)
 
     def fields(self) -> dict[str, Any]:
         """What every text of a window holds."""
@@ -93,7 +104,17 @@ class Window:
 class OfWindow(FiniteChannel):
     """A channel whose table is a window."""
 
+    codes_field: ClassVar[str] = "codes"
+    """Name of the number of codes in the channel's text."""
+    width_field: ClassVar[str | None] = None
+    """Name of the window's width there; None if it is always 1."""
+
     window: Window
+
+    def verify(self) -> None:
+        """Prove the form and the privacy, in integers."""
+        self.window.verify(self.epsilon)
+        require(self.width_field is not None or self.window.width == 1, "its window is wider than one code")
 
     @property
     def n_codes(self) -> int:
@@ -103,3 +124,24 @@ class OfWindow(FiniteChannel):
     def bits(self) -> int:
         """$B$: a draw is one of $2^B$ equally likely ones."""
         return self.window.bits
+
+    @property
+    def bytes_per_report(self) -> int:
+        return self.window.bytes_of_a_draw
+
+    def weights(self, row: int) -> tuple[int, ...]:
+        """Count the $2^B$ draws that give each code in this row."""
+        return self.window.weights(row)
+
+    def draws(self, raw: NDArray[np.uint8]) -> NDArray[Any]:
+        """Read uniform integers below $2^B$, little endian."""
+        return raw.view("<u4") if self.bits == NARROW else raw.view("<u8") & np.uint64((1 << WIDE) - 1)
+
+    def fields(self) -> dict[str, Any]:
+        width = {} if self.width_field is None else {self.width_field: self.window.width}
+        return {"epsilon": self.epsilon, self.codes_field: self.window.n_codes, **width, **self.window.fields()}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        width = 1 if cls.width_field is None else fields[cls.width_field]
+        return cls.of(epsilon=fields["epsilon"], window=Window.from_fields(fields, fields[cls.codes_field], width))

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from hybriddp.channels import WindowChannel
-from hybriddp.channels.comparison import hybrid, laplace, lower_bound, one_bit, piecewise, tabulated
 from hybriddp.cli import options
 from hybriddp.cli.options import option
 from hybriddp.cli.terminal import print_table, say, say_written, write_text
+from hybriddp.theory.local_mechanisms import LOWER_BOUNDS, hybrid, laplace, one_bit, piecewise
 
 
 def channel(
@@ -64,8 +64,8 @@ def _mechanisms(made: WindowChannel) -> dict[str, float]:
         "piecewise and one bit mixed": hybrid(epsilon),
         "this channel": made.worst_variance,
     }
-    if made.epsilon in tabulated():
-        rows["no unbiased report can be below"] = lower_bound(made.epsilon)
+    if made.epsilon in LOWER_BOUNDS:
+        rows["no unbiased report can be below"] = LOWER_BOUNDS[made.epsilon]
     return rows
 
 

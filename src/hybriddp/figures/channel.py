@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp.channels import WindowChannel
-from hybriddp.channels.comparison import laplace
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
+from hybriddp.theory.local_mechanisms import laplace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,28 +20,210 @@ equally frequent ($f$ is one over their number). Every report is one integer bel
 tables have.
 """
 
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hybriddp import _check
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.channel import Channel
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.channels.window import MOST_CODES
 from hybriddp.errors import ParameterError
+from hybriddp.grid import read_only
 from hybriddp.shares import designs
-from hybriddp.shares.oracles import (
-    FrequencyChannel,
-    FrequencyOracle,
-    HashingOracle,
-    ResponseOracle,
-    SubsetOracle,
-    UnaryOracle,
-)
+from hybriddp.shares.law import GroupShares
+
+FrequencyChannel = RandomizedResponse | ChoiceResponse | UnaryEncoding | LocalHashing
+"""What the devices of local users may do."""
 
 MOST_BITS = 53
 """Categories that a unary report has a bit for: a larger integer is no number in JavaScript."""
 _NEARLY = 1.01  # variances within this factor count as equal, and then the simpler oracle is chosen
+_CLEARLY = 4.5  # standard errors of a share from which on its collisions are corrected, as in `LocalHashing`
+_MOST_SOLVED = 512  # categories of which all collisions are corrected
+_LEAST_FREEDOM = 32
+_UNPACKED = 1 << 15  # unary reports taken apart at a time
+
+
+class FrequencyOracle:
+    """A channel read as an oracle for the shares of ``n_categories`` categories."""
+
+    single: bool = False
+    """Whether a report always supports exactly one category."""
+
+    def __init__(self, channel: FrequencyChannel, n_categories: int) -> None:
+        self.channel, self.n_categories = channel, n_categories
+
+    @property
+    def n_codes(self) -> int:
+        """Reports are integers from 0 to below this."""
+        return self.channel.n_codes
+
+    @property
+    def n_counts(self) -> int:
+        """Number of counts that summarize all reports."""
+        return self.n_codes
+
+    @property
+    def report_bytes(self) -> int:
+        """Number of bytes of a report."""
+        return self.channel.report_bytes
+
+    @property
+    def hit(self) -> float:
+        """$p$: how likely a report is to support its own category."""
+        return self.channel.hit_probability
+
+    @property
+    def miss(self) -> float:
+        """$q$: how likely a report is to support any other one."""
+        return self.channel.miss_probability
+
+    def variance(self, share: float) -> float:
+        r"""Compute $n \operatorname{Var} \hat f$ for a category of this share."""
+        r = share * self.hit + (1 - share) * self.miss
+        return r * (1 - r) / (self.hit - self.miss) ** 2
+
+    def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
+        """Draw one report for each category, given by its number."""
+        return self.channel.sample(categories, random_state=random_state)
+
+    def tally(self, codes: NDArray[Any]) -> IntArray:
+        """Count valid reports, by code or by bit; counts add up."""
+        return np.bincount(codes.astype(np.int64, copy=False), minlength=self.n_counts).astype(np.int64)
+
+    def supports(self, counts: IntArray) -> IntArray:
+        """Count the reports that support each category."""
+        return counts
+
+    def shares(self, counts: IntArray, n_reports: int) -> FloatArray:
+        """Estimate the share of every category without bias."""
+        shares: FloatArray = (self.supports(counts) / n_reports - self.miss) / (self.hit - self.miss)
+        return shares
+
+    def group_shares(self, counts: IntArray, n_reports: int) -> GroupShares:
+        """Estimate the shares, and how they vary."""
+        shares = self.shares(counts, n_reports)
+        return GroupShares.of_reports(shares, n_reports, hit=self.hit, miss=self.miss, single=self.single)
+
+
+class ResponseOracle(FrequencyOracle):
+    """Randomized response: a report supports the category that it is."""
+
+    single = True
+
+
+class SubsetOracle(FrequencyOracle):
+    """Subset selection by a block design: a report supports every category whose set has its code."""
+
+    channel: ChoiceResponse
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.channel.n_codes, self.channel.n_chosen
+
+    @property
+    def hit(self) -> float:
+        w = self.channel.window
+        return w.width * (w.low + w.extra) / (1 << w.bits)
+
+    @property
+    def miss(self) -> float:
+        w = self.channel.window
+        return (w.width * w.low + designs.common_codes(*self._shape) * w.extra) / (1 << w.bits)
+
+    def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
+        return self.channel.sample(designs.code_sets(*self._shape)[categories], random_state=random_state)
+
+    def supports(self, counts: IntArray) -> IntArray:
+        return np.asarray(designs.membership(*self._shape)[: self.n_categories] @ counts)
+
+
+class UnaryOracle(FrequencyOracle):
+    """Unary encoding: bit *i* of a report, which is one integer, supports category *i*."""
+
+    @property
+    def n_counts(self) -> int:
+        return self.n_categories
+
+    def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
+        rows = self.channel.sample(categories, random_state=random_state)
+        codes = np.zeros((len(rows), 8), np.uint8)
+        codes[:, : rows.shape[1]] = rows
+        return codes.view("<u8")[:, 0].astype(np.int64)
+
+    def tally(self, codes: NDArray[Any]) -> IntArray:
+        counts = np.zeros(self.n_counts, np.int64)
+        for start in range(0, len(codes), _UNPACKED):
+            rows = codes[start : start + _UNPACKED].astype("<u8").view(np.uint8).reshape(-1, 8)
+            bits = np.unpackbits(rows, axis=1, count=self.n_counts, bitorder="little")
+            counts += bits.sum(axis=0, dtype=np.int64)
+        return counts
+
+
+class HashingOracle(FrequencyOracle):
+    """Local hashing of the categories' numbers."""
+
+    channel: LocalHashing
+
+    @property
+    def _solves(self) -> bool:
+        """Whether there are so few categories that all of their collisions can be corrected."""
+        channel = self.channel
+        freedom = channel.n_functions * (channel.n_values - 1)
+        return self.n_categories <= min(_MOST_SOLVED, freedom // _LEAST_FREEDOM)
+
+    def shares(self, counts: IntArray, n_reports: int) -> FloatArray:
+        r"""With few categories all collisions are corrected, with many those of the frequent ones.
+
+        If $c_{xz}$ is the fraction of functions under which $x$ and $z$ collide and $q'$ the probability of a wrong
+        value, a report supports $x$ with probability $q' + (p - q') \sum_z c_{xz} f_z$: a linear system. Solving it
+        costs as many degrees of freedom as there are categories, of $F(G - 1)$; up to a 32nd is worth it.
+        """
+        channel = self.channel
+        tally, keys = counts.reshape(channel.n_functions, channel.n_values), _keys(self.n_categories)
+        if not self._solves:
+            return channel.corrected_counts(tally, keys) / n_reports
+        wrong, collide = channel.window.outside, channel.family.collision_probability
+        held = (channel.supports(tally, keys) / n_reports - wrong) / (self.hit - wrong)
+        solved = np.linalg.solve(_collisions(channel, self.n_categories) - collide, held - collide)
+        return solved.astype(np.float64, copy=False)
+
+    def group_shares(self, counts: IntArray, n_reports: int) -> GroupShares:
+        r"""Besides the reports, collisions add to the variance: those of categories too rare to be corrected.
+
+        If all are, the degrees of freedom that this costs add to it instead. If not, their $\sum f^2$ is estimated from
+        the shares: a squared one is too large by its variance, on average.
+        """
+        found = super().group_shares(counts, n_reports)
+        if self._solves:
+            freedom = self.channel.n_functions * (self.channel.n_values - 1)
+            return replace(found, noise=found.noise / (1 - self.n_categories / freedom))
+        squares, variance = found.shares**2, self.variance(0.0) / n_reports
+        rare = squares <= _CLEARLY**2 * variance
+        left = max(float(np.sum(squares[rare] - variance)), 0.0)
+        return replace(found, noise=found.noise + self.channel.collision_variance(left))
+
+
+def _keys(n_categories: int) -> NDArray[np.uint64]:
+    return np.arange(n_categories, dtype=np.uint64)
+
+
+@lru_cache(maxsize=4)
+def _collisions(channel: LocalHashing, n_categories: int) -> FloatArray:
+    """The fraction of functions under which each two categories collide."""
+    values = channel.family.table(_keys(n_categories))
+    total = np.zeros((n_categories, n_categories), np.float64)
+    for value in range(channel.n_values):
+        held = (values == value).astype(np.float32)  # sums of ones, exact below 2^24
+        total += held.T @ held
+    return read_only(total / channel.n_functions)
 
 
 def oracle_of(channel: Channel, n_categories: int) -> FrequencyOracle:

@@ -19,8 +19,7 @@ from hybriddp.release.statistic import Statistic
 from hybriddp.shares.answer import CountsPair, answer_share_parts, answer_shares, sensitivity
 from hybriddp.shares.categories import Categories, Item
 from hybriddp.shares.estimate import Frequencies
-from hybriddp.shares.oracle import frequency_channel, oracle_of
-from hybriddp.shares.oracles import FrequencyChannel, FrequencyOracle
+from hybriddp.shares.oracle import FrequencyChannel, FrequencyOracle, frequency_channel, oracle_of
 from hybriddp.shares.summary import LocalCounts, TrustedCounts
 from hybriddp.study.document import compact
 from hybriddp.study.reports import Reports

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hybriddp.errors import DataError
 from hybriddp.shares.categories import LARGEST_INTEGER, OUTSIDE, Categories
-from hybriddp.shares.oracles import UnaryOracle
+from hybriddp.shares.oracle import UnaryOracle
 from hybriddp.shares.study import FrequencyStudy
 from hybriddp.shares.summary import LocalCounts, TrustedCounts
 from hybriddp.tables import frames

@@ -6,8 +6,8 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from hybriddp.channels import WindowChannel
-from hybriddp.channels.comparison import _certificates, hybrid, laplace, lower_bound, one_bit, piecewise, tabulated
-from hybriddp.errors import ParameterError
+from hybriddp.theory.local_mechanisms import LOWER_BOUNDS, hybrid, laplace, one_bit, piecewise
+from tests.theory.certificates import certificates
 
 
 @pytest.mark.repeated
@@ -42,34 +42,30 @@ def test_a_linear_program_over_all_channels_agrees(epsilon: float) -> None:
         method="highs",
     )
     optimum = found.fun / 4
-    assert optimum == pytest.approx(lower_bound(epsilon), rel=2e-3)
+    assert optimum == pytest.approx(LOWER_BOUNDS[str(epsilon)], rel=2e-3)
     assert optimum <= WindowChannel(epsilon=epsilon).worst_variance * 1.001
 
 
 @pytest.mark.repeated
-@pytest.mark.parametrize("epsilon", tabulated())
-def test_the_certificates_hold_on_a_fine_grid(epsilon: str) -> None:
+def test_every_bound_has_a_certificate_that_holds_on_a_fine_grid() -> None:
     """The exact minimum of G is not above what a hundred thousand points see."""
-    certificate = _certificates()[epsilon]
-    odds = math.exp(float(epsilon))
-    place, level = certificate.valleys(float(epsilon))
-    y = np.linspace(0, 3 * place[level <= level.min() + 1].max() + 3, 100_001)[:, None]
-    parts = [certificate.square * s**2 - certificate.slope * s - certificate.level for s in (y, -y)]
-    seen = sum(np.minimum(c, odds * c).sum(axis=1) for c in parts).min()
-    assert level.min() <= seen + 1e-9 * abs(seen) + 1e-12
-    assert certificate.square.min() >= 0
+    bounds = {epsilon: certificate.bound(float(epsilon)) for epsilon, certificate in certificates().items()}
+    assert bounds == pytest.approx(LOWER_BOUNDS, rel=1e-12)
+    for epsilon, certificate in certificates().items():
+        odds = math.exp(float(epsilon))
+        place, level = certificate.valleys(float(epsilon))
+        y = np.linspace(0, 3 * place[level <= level.min() + 1].max() + 3, 100_001)[:, None]
+        parts = [certificate.square * s**2 - certificate.slope * s - certificate.level for s in (y, -y)]
+        seen = sum(np.minimum(c, odds * c).sum(axis=1) for c in parts).min()
+        assert level.min() <= seen + 1e-9 * abs(seen) + 1e-12
+        assert certificate.square.min() >= 0
 
 
-@pytest.mark.parametrize("epsilon", tabulated())
-def test_no_known_mechanism_is_below_the_bound(epsilon: str) -> None:
-    e = float(epsilon)
-    assert 0 < lower_bound(epsilon) <= WindowChannel(epsilon=e).worst_variance
-    assert lower_bound(epsilon) < min(laplace(e), one_bit(e), piecewise(e), hybrid(e))
-
-
-def test_a_bound_that_is_not_stored_is_an_error() -> None:
-    with pytest.raises(ParameterError, match="epsilon must be one of 0.01, 0.02"):
-        lower_bound(1.234)
+def test_no_known_mechanism_is_below_the_bound() -> None:
+    for epsilon, bound in LOWER_BOUNDS.items():
+        e = float(epsilon)
+        assert 0 < bound <= WindowChannel(epsilon=e).worst_variance
+        assert bound < min(laplace(e), one_bit(e), piecewise(e), hybrid(e))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-r"""What other reports of a bounded number cost: the least variance possible, and that of other mechanisms.
-
-All are unbiased, and variances are for the unit range. For a mechanism whose variance depends on the input, the largest
-over all inputs is given. The least variance that any ε-private report can have is bounded from below as follows.
+r"""Certificates of the least variance that any ε-private report of a bounded number can have.
 
 Give every input $t_i \in [0, 1]$ (and its mirror image) a parabola $c_i(y) = \lambda_i y^2 - \mu_i y - \nu_i$ with
 $\lambda_i \ge 0$, $\sum \lambda_i = 1$. Whatever the report's values $y$ and its base measure are, a row puts between 1
@@ -22,15 +19,13 @@ not matter: `Certificate.bound` checks them.
 import json
 import math
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.errors import ParameterError
-from hybriddp.grid import read_only
-from hybriddp.privacy import canonical_epsilon
+
+STORED = Path(__file__).parent / "bounds.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,62 +64,12 @@ class Certificate:
         return float(value - missing) * (1 - 1e-9) / 4  # the last factor is for rounding
 
 
-def tabulated() -> tuple[str, ...]:
-    """The ε for which a bound is stored."""
-    return tuple(_certificates())
-
-
-def lower_bound(epsilon: float | str) -> float:
-    """The least worst-case variance, on the unit range, that any unbiased ε-private report can have.
-
-    Certified for the ε of `tabulated`; from 6 on the bound itself may be a percent or more too low.
-
-    Examples
-    --------
-    >>> lower_bound(1.0)
-    0.9976
-    """
-    text = canonical_epsilon(epsilon)
-    if text not in tabulated():
-        raise ParameterError("epsilon", f"one of {', '.join(tabulated())} for a lower bound", epsilon)
-    return _certificates()[text].bound(float(text))
-
-
-@lru_cache(maxsize=1)
-def _certificates() -> dict[str, Certificate]:
-    stored = json.loads((files("hybriddp.channels") / "bounds.json").read_text(encoding="utf-8"))
-    inputs = read_only(np.array(stored["inputs"]))
+def certificates() -> dict[str, Certificate]:
+    """The stored certificate of each ε."""
+    stored = json.loads(STORED.read_text(encoding="utf-8"))
     return {
-        epsilon: Certificate(inputs, *(read_only(np.array(parabolas[name])) for name in ("square", "slope", "level")))
+        epsilon: Certificate(
+            np.array(stored["inputs"]), *(np.array(parabolas[name]) for name in ("square", "slope", "level"))
+        )
         for epsilon, parabolas in stored["parabolas"].items()
     }
-
-
-def laplace(epsilon: float) -> float:
-    r"""Laplace noise, as in [ADK20]: $2/\epsilon^2$."""
-    return 2 / epsilon**2
-
-
-def one_bit(epsilon: float) -> float:
-    r"""The one-bit mechanism of [DJW18]: $C^2/4$ with $C = \coth(\epsilon/2)$, at the middle of the range."""
-    return 1 / (4 * math.tanh(epsilon / 2) ** 2)
-
-
-def piecewise(epsilon: float) -> float:
-    r"""The piecewise mechanism of [WXYZ19], at the bounds.
-
-    $$
-    \frac14\left(\frac{h + 3}{3(h-1)^2} + \frac{1}{h-1}\right), \qquad h = e^{\epsilon/2}
-    $$
-    """
-    h = math.exp(epsilon / 2)
-    return ((h + 3) / (3 * (h - 1) ** 2) + 1 / (h - 1)) / 4
-
-
-def hybrid(epsilon: float) -> float:
-    r"""The hybrid mechanism of [WXYZ19], a mixture of both for ε > 0.61: its variance is the same everywhere."""
-    if epsilon <= 0.61:
-        return one_bit(epsilon)
-    h = math.exp(epsilon / 2)
-    weight = 1 - math.exp(-epsilon / 2)
-    return (weight * (h + 3) / (3 * (h - 1) ** 2) + (1 - weight) / math.tanh(epsilon / 2) ** 2) / 4
