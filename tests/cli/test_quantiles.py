@@ -64,16 +64,16 @@ def test_a_second_release_ends_with_code_3(users: Path, tmp_path: Path, monkeypa
 
 def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
     answer = json.loads(_run(users, tmp_path / "ledger.json", "--json", "--at", "0.25", "0.5", "99.9%").stdout)
-    assert [one["q"] for one in answer["quantiles"]] == [0.25, 0.5, 0.999]
+    assert [one["q"] for one in answer["rows"]] == [0.25, 0.5, 0.999]
     truth = np.quantile(LOADS, 0.5)
-    low, high = answer["quantiles"][1]["interval_95"]
+    low, high = (answer["rows"][1][end] for end in ("lower", "upper"))
     assert low < 1.3 * truth
     assert high > truth / 1.3
-    assert answer["privacy"]["private_release"] is True
+    assert answer["privacy"]["seeded"] is False
     assert "curator" not in answer
     assert answer["cdf"]["step"] > 0
     second = answer["if_groups_may_differ"]
-    assert [one["q"] for one in second["quantiles"]] == [0.25, 0.5, 0.999]
+    assert [one["q"] for one in second["rows"]] == [0.25, 0.5, 0.999]
     assert len(second["cdf"]["values"]) == 255
 
 
@@ -82,7 +82,7 @@ def test_the_groups_are_shown_if_asked_for_and_may_differ(users: Path, tmp_path:
     assert answer["assumes_groups_alike"] is False
     assert "second list" not in _run(users, tmp_path / "b.json", "--groups-may-differ").output
     told = answer["curator"]
-    assert len(told["local_alone"]["cdf"]) == len(told["trusted_alone"]["standard_errors"]) == 255
+    assert len(told["cdf"]["local_alone"]["values"]) == len(told["cdf"]["trusted_alone"]["standard_errors"]) == 255
     assert answer["if_groups_may_differ"] is None  # it is the answer itself
 
 

@@ -131,7 +131,7 @@ def test_one_group_alone_is_fine_where_it_is_asked_for() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     estimates = STUDY.estimate_parts("country", parts, single_group=True, ledger=ledger)
     assert ledger.events == ()
-    assert all(estimate.comparison is None for estimate in estimates.values())
+    assert all(estimate.divergence is None for estimate in estimates.values())
 
 
 @pytest.mark.parametrize("ledger", ["people.ledger", Path("people.ledger"), 5, Privacy(epsilon=1)])

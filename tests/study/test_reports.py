@@ -171,8 +171,8 @@ def test_seeded_reports_are_a_simulation_however_they_are_summed() -> None:
     for local in (seeded, study.summarize_local(seeded), study.summarize_local(seeded) + study.summarize_local(real)):
         estimate = study.estimate(trusted=[0.5] * 50, local=local)
         assert "NOT a private release" in str(estimate.privacy)
-        assert not estimate.to_dict()["privacy"]["private_release"]
-    assert study.estimate(trusted=[0.5] * 50, local=real).to_dict()["privacy"]["private_release"]
+        assert estimate.privacy.seeded
+    assert not study.estimate(trusted=[0.5] * 50, local=real).privacy.seeded
 
 
 def test_reports_are_no_values() -> None:

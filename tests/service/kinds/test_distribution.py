@@ -131,7 +131,7 @@ def test_one_group_alone() -> None:
     kind = DistributionKind(AGE)
     for found in (gathered(AGE, [1.0] * 3, []), gathered(AGE, [], [0, 1, 1])):
         released = kind.release(found, single_group=True, ledger=Ledger(AGE.privacy))
-        assert len(released.result["estimate"]["quantiles"]) == 4
+        assert len(released.result["estimate"]["rows"]) == 4
         assert "If the groups may differ" not in released.curator_page
         with pytest.raises(DataError):
             kind.release(found, single_group=False, ledger=Ledger(AGE.privacy))
