@@ -22,9 +22,9 @@ ROOMS = [
     {"client", "service", "cli", "__main__"},
 ]
 KMEANS = [
-    {"clustering", "box"},
-    {"study", "point_units"},
-    {"reports", "statistics"},
+    {"clustering"},
+    {"study"},
+    {"reports", "statistics", "points"},
     {"algorithm"},
     {"protocol"},
     {"estimator", "explain", "published"},

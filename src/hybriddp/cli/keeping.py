@@ -46,7 +46,7 @@ class Account:
         if self.path is None:
             return Ledger(privacy, count=self.count) if dry_run else None
         ledger = Ledger.open(self.path, count=self.count)
-        return Ledger.from_json(ledger.to_json(), count=self.count) if dry_run else ledger
+        return ledger.copy() if dry_run else ledger
 
     def keep(
         self, ledger: Ledger | None, name: str, digest: str, compute: Callable[[], T], text: Callable[[T], str]

@@ -143,7 +143,7 @@ def release(
 
 def _estimate(
     study: Any,  # noqa: ANN401
-    summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any],
+    summaries: Summaries | GroupedSummaries,
     **how: Any,  # noqa: ANN401
 ) -> list[Any]:
     """Make the estimate, or that of each key."""
@@ -154,7 +154,7 @@ def _estimate(
 
 def _stated(
     answers: Sequence[Any],
-    summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any],
+    summaries: Summaries | GroupedSummaries,
     *,
     full: bool,
 ) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def ledger_digest(study: Any) -> str:  # noqa: ANN401
     return str(study.whole_digest)
 
 
-def _diagnose(summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any], view: View) -> None:
+def _diagnose(summaries: Summaries | GroupedSummaries, view: View) -> None:
     """Exact counts, for the curator's eyes: on standard error, so that they get into no file by mistake."""
     pairs = [summaries] if isinstance(summaries, Summaries) else list(summaries.values())
     say(view.diagnostics([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)

@@ -12,7 +12,6 @@ What a program that was killed leaves says how far it came:
 - an event and a note: the result is complete. If it still has its first name, it gets its last one now.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -25,7 +24,7 @@ from pathlib import Path
 
 from hybriddp.errors import DataError
 from hybriddp.release.event import Event
-from hybriddp.release.ledger.file import append, read_after, read_all, resolved, sync_folder
+from hybriddp.release.ledger.file import append, read_after, resolved, sync_folder
 from hybriddp.release.ledger.lock import opened
 from hybriddp.release.ledger.text import SAVED
 
@@ -165,11 +164,8 @@ def read_result(path: Path | str) -> str:
 def saved_results(ledger: Path) -> dict[str, str]:
     """Read the SHA-256 of each result that a ledger file has noted."""
     with opened(ledger, writing=False) as file:
-        read_after(file, ledger, None)  # every line in its place
-        lines = read_all(file, ledger, 0).split(b"\n")
-    start = f'{{"{SAVED}":'.encode()
-    notes = [json.loads(line) for line in lines if line.startswith(start)]
-    return {note[SAVED]: note["sha256"] for note in notes}
+        notes = read_after(file, ledger, None).notes
+    return {str(note[SAVED]): str(note["sha256"]) for note in notes if SAVED in note}
 
 
 def note_saved(ledger: Path, name: str, digest: str) -> None:
