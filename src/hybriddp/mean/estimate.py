@@ -30,8 +30,8 @@ class Estimate(Result):
     """A mean, from private numbers only.
 
     For publication take `published`, which is also what ``float()``, ``str()`` and `to_json` show: the rounded value
-    and interval. The attributes are the curator's: publishing them leaves every user their own ε, and the second tier
-    of `hybriddp.amplify` is lost.
+    and interval. The attributes are the curator's: publishing them leaves every user their own ε. The second tier of
+    `hybriddp.amplify`, which a weight has that was fixed beforehand, is lost.
     """
 
     published_type: ClassVar[type[PublishedMean]] = PublishedMean
@@ -187,7 +187,7 @@ class Estimate(Result):
         }
         gap = self.divergence
         return {
-            "note": explain.FIRST_TIER_ONLY,
+            "note": explain.FIRST_TIER_ONLY if has_second_tier(self) else explain.NOT_ROUNDED,
             "rows": [row],
             "population_interval": list(self.population_interval(0.95)),
             "divergence": gap and {"z": gap.z, "difference": gap.difference, "share": gap.share},
@@ -216,15 +216,14 @@ class Estimate(Result):
     def _details(self) -> list[str]:
         noise = self.error.trusted_noise + self.error.local_noise
         error = f"the standard error is {significant(self.standard_error, 2)}"
-        lines = [noise_part(noise / self.error.total if self.error.total else 0.0, error), explain.FIRST_TIER_ONLY]
+        lines = [noise_part(noise / self.error.total if self.error.total else 0.0, error)]
         if self.standard_error > 0.1 * self.study.width:
             lines.insert(0, "This answer is mostly noise: the error is more than a tenth of the whole range.")
-        return lines
+        return [*lines, *([explain.FIRST_TIER_ONLY] if has_second_tier(self) else [])]
 
     def notes(self) -> list[str]:
         """List what belongs beside the answers of the groups."""
-        both = self.trusted is not None and self.local is not None
-        return [*super().notes(), *([explain.FIRST_TIER_ONLY] if both else [])]
+        return [*super().notes(), *([explain.FIRST_TIER_ONLY] if has_second_tier(self) else [])]
 
     def cells(self) -> list[tuple[str, ...]]:
         """Write the answers of the groups, and of both together: name, users, mean and 95 % interval."""

@@ -26,7 +26,9 @@ FIRST_TIER_ONLY = (
     "The groups' means, the weight, warnings, other intervals and unrounded numbers are for the curator: publishing "
     "them leaves the first tier of protection only, every user's own ε."
 )
-"""Stated wherever they are shown."""
+"""Shown beside them where the weight was fixed beforehand: no other answer has a second tier."""
+NOT_ROUNDED = "These numbers are for the curator. Every user's own ε covers them, too."
+"""Shown beside them where the weight was not."""
 _MANY = 0.05  # a fraction of clamped values from which on the bounds or the units are doubtful
 
 

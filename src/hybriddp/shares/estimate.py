@@ -85,6 +85,9 @@ class Frequencies(ShareResult):
             "from is wider (population=True).",
         ]
 
+    def _left_out(self) -> str:
+        return super()._left_out() if self.study.other else "their item is missing or none of the categories"
+
     def _details(self) -> list[str]:
         errors, lines = self.standard_errors, []
         hidden = int(np.count_nonzero(self.shares < 2 * errors))
@@ -96,5 +99,5 @@ class Frequencies(ShareResult):
             "Shares are estimated one by one and need not add up to 1: distribution() gives those that do.",
         ]
         if not self.study.other:
-            lines.append("Whose item is none of the categories is not in these numbers; other=True would count them.")
+            lines.append("Users whose item is none of the categories are counted with other=True.")
         return lines

@@ -218,6 +218,9 @@ class ShareResult(Result):
     def _meaning(self) -> list[str]:
         return [*selection_lines(explain.TOLD, len(self)), *explain.assumption(self)]
 
+    def _left_out(self) -> str:
+        return "they have no item"
+
     def _weights(self) -> Sequence[float]:
         return [float(w) for w in (self.weight.min(), self.weight.max())] if len(self) else ()
 

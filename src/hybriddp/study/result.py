@@ -172,6 +172,10 @@ class Result(ABC):
     def _meaning(self) -> list[str]:
         """Explain whom the intervals are about and what they assume."""
 
+    def _left_out(self) -> str:
+        """Explain why users may have been left out."""
+        return "they have no value"
+
     def _weights(self) -> Sequence[float]:
         """List the weights on the trusted group's numbers."""
         return ()
@@ -250,7 +254,7 @@ class Result(ABC):
         """Explain what the answer assumes, how it came about and what it cost, a sentence each."""
         return [
             *self._meaning(),
-            participation(self.n_trusted, self.n_local),
+            participation(self.n_trusted, self.n_local, self._left_out()),
             *([] if self.tied else [UNTIED]),
             *self._groups(),
             *self._details(),
