@@ -1,63 +1,45 @@
-"""A study of every kind whose results are `hybriddp.study.result.Result`, and estimates of it for tests."""
+"""One study of every kind, and shares with every kind of channel, with values for it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
 from typing import Any
 
 import numpy as np
 
 from hybriddp.distribution import DistributionStudy
-from hybriddp.items import HeavyHitterStudy
 from hybriddp.mean import MeanStudy
 from hybriddp.shares import FrequencyStudy
-from hybriddp.study.result import Result
+from hybriddp.study.study import Study
 
-RNG = np.random.default_rng(0)
-FRUIT = ["fig", "pear", "plum"]
+AnyStudy = Study[Any, Any, Any]
 
-
-@dataclass(frozen=True)
-class Kind:
-    """How a kind is asked and answered."""
-
-    study: Callable[[str], Any]
-    values: np.ndarray
-    far: Any  # a value that most users do not have
-
-    def estimate(
-        self,
-        title: str = "minutes",
-        *,
-        n_trusted: int = 1000,
-        n_local: int = 20_000,
-        tied: bool = True,
-        apart: bool = False,
-        key: str | None = None,
-        **options: Any,
-    ) -> Result:
-        """Estimate; trusted users have another value than the others if the groups are ``apart``."""
-        study = self.study(title)
-        if key is not None:
-            study = study.part("country", key)
-        asked = getattr(study, "dictionary", study)  # of items: what devices are asked
-        trusted = np.full(n_trusted, self.far) if apart else self.values[:n_trusted]
-        reports = asked.randomize(self.values[-n_local:].tolist(), random_state=1) if n_local else None
-        if reports is not None and "ledger" in options:
-            reports = asked.randomize(self.values[-n_local:].tolist())
-        given = {"random_state": 2} if "ledger" not in options else {}
-        result: Result = study.estimate(
-            trusted=trusted.tolist() if n_trusted else None,
-            local=reports if tied or reports is None else reports.codes,
-            single_group=not (n_trusted and n_local),
-            **given | options,
-        )
-        return result
-
-
-NUMBERS = RNG.gamma(4.0, 20.0, 21_000)
-KINDS = {
-    "mean": Kind(lambda name: MeanStudy(name, bounds=(0, 240), epsilon=1), NUMBERS, 200.0),
-    "shares": Kind(lambda name: FrequencyStudy(name, categories=FRUIT, epsilon=1), RNG.choice(FRUIT, 21_000), "plum"),
-    "items": Kind(lambda name: HeavyHitterStudy(name, domain=FRUIT, epsilon=1), RNG.choice(FRUIT, 21_000), "plum"),
-    "quantiles": Kind(lambda name: DistributionStudy(name, bounds=(0, 240), epsilon=1), NUMBERS, 200.0),
+STUDIES: dict[str, AnyStudy] = {
+    "mean": MeanStudy("minutes", bounds=(0, 240), epsilon=1),
+    "response": FrequencyStudy("opened", categories=["yes", "no", "later"], other=False, epsilon=1),
+    "other": FrequencyStudy("browser", categories=["Chrome", "Firefox"], epsilon=1, other=True),
+    "choice": FrequencyStudy("floor", categories=range(12), other=False, epsilon="0.5"),
+    "unary": FrequencyStudy("room", categories=range(22), other=False, epsilon=1),
+    "hashing": FrequencyStudy("street", categories=range(100), other=False, epsilon=1),
+    "distribution": DistributionStudy("load", bounds=(0, 240), epsilon=1, scale="log"),
 }
+THREE = ("mean", "response", "distribution")
+"""One of each kind."""
+
+
+def values_for(study: AnyStudy, n: int, *, seed: int = 0) -> list[Any]:
+    """Draw values that a study can ask for."""
+    rng = np.random.default_rng(seed)
+    if isinstance(study, FrequencyStudy):
+        found: list[Any] = rng.choice(np.array(study.categories), n).tolist()
+        return found
+    numbers: list[Any] = np.minimum(rng.gamma(2.0, 20.0, n), 240).tolist()
+    return numbers
+
+
+def changed(study: AnyStudy, **changes: object) -> str:
+    """Change fields in the text of a study."""
+    return json.dumps({**json.loads(study.to_json()), **changes}, separators=(",", ":"), ensure_ascii=False)
+
+
+def renamed(study: AnyStudy) -> AnyStudy:
+    """Return the same study by another name."""
+    return type(study).from_json(changed(study, name="another"))

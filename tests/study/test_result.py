@@ -21,7 +21,7 @@ from hybriddp.release import Ledger
 from hybriddp.reporting.wording import ASSUMES_ALIKE, SINGLE_MODEL, UNTIED
 from hybriddp.study.page import page, parts_table
 from hybriddp.study.result import Result
-from tests.study.kinds import KINDS
+from tests.study.results import KINDS
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 HAS_PARTS = ("mean", "shares", "quantiles")

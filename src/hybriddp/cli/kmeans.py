@@ -19,7 +19,7 @@ from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.release import Ledger
 from hybriddp.tables import CsvFormat, count_reports, trusted_points
-from hybriddp.tables.points import TrustedTable, untrusted_points
+from hybriddp.tables.points import TrustedTable
 
 Columns = Annotated[
     list[str],
@@ -151,16 +151,6 @@ class _Table:
             say(f"Not for publication. {words}", err=True)
         return found
 
-    def others(self, study: KMeansStudy) -> Any:  # noqa: ANN401
-        return untrusted_points(
-            self.files,
-            study,
-            columns=self.columns,
-            trusted_if=self.trusted_if or "",
-            engine=self.engine,
-            csv=self.csv,
-        )
-
 
 def _check_options(
     table: _Table,
@@ -195,7 +185,7 @@ def _simulated(study: KMeansStudy, table: _Table, seed: int | None, *, diagnosti
     trusted = table.trusted(study, diagnostics=diagnostics)
     server = HybridKMeansServer(
         study,
-        n_local=len(local := table.others(study)),
+        n_local=len(local := trusted.points(trusting=False)),
         trusted=trusted,
         random_state=np.random.default_rng(seed),
     )

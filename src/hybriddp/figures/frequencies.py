@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
+from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, panels, save
 from hybriddp.shares.blend import Blend
 from hybriddp.shares.law import GroupShares, quantile
 from hybriddp.shares.result import ShareResult
@@ -52,9 +52,9 @@ class Bars:
     seeded: bool = False
 
 
-def draw_parts(parts: Sequence[ShareResult], *, path: Path | None = None) -> "Figure":
-    """Draw the shares of some parts of the users, side by side in one scale."""
-    return draw_bars([bars_of(part) for part in parts[:_MOST_PARTS]], path=path)
+def draw(results: Sequence[ShareResult], *, path: Path | None = None) -> "Figure":
+    """Draw the shares of some parts of the users side by side, and write them to ``path`` if it is given."""
+    return _draw_bars([bars_of(result) for result in results[:_MOST_PARTS]], path)
 
 
 def bars_of(result: ShareResult) -> Bars:
@@ -102,24 +102,21 @@ def short(name: str) -> str:
     return f"{name[: _LONGEST - tail - 1].rstrip()}…{name[-tail:].lstrip()}"
 
 
-def draw_bars(panels: Sequence[Bars], *, path: Path | None = None) -> "Figure":
-    """Panels side by side, the same items in each."""
-    rows = max(len(panel.labels) for panel in panels)
+def _draw_bars(bars: Sequence[Bars], path: Path | None) -> "Figure":
+    rows = max(len(part.labels) for part in bars)
     step = 0.42 if rows <= _FEW else 0.25
-    columns = min(len(panels), 3)
-    lines = -(-len(panels) // columns)
-    with canvas(7.2 if columns == 1 else 3.6 * columns + 1.4, lines * (1.35 + step * max(rows, 2))) as figure:
-        grid = figure.subplots(lines, columns, squeeze=False, sharex=True).ravel()
-        for axes, panel in zip(grid, panels, strict=False):
-            _panel(axes, panel, alone=len(panels) == 1)
-        if len(panels) == 1:  # over the labels, too, where there is more room
+    columns = min(len(bars), 3)
+    height = -(-len(bars) // columns) * (1.35 + step * max(rows, 2))
+    with canvas(7.2 if columns == 1 else 3.6 * columns + 1.4, height) as figure:
+        grid = panels(figure, len(bars), columns, sharex=True)
+        for axes, part in zip(grid, bars, strict=True):
+            _panel(axes, part, alone=len(bars) == 1)
+        if len(bars) == 1:  # over the labels, too, where there is more room
             figure.suptitle(
-                _title(panels[0], _TITLE), x=0.01, ha="left", fontsize=11, weight="bold", color=INK, parse_math=False
+                _title(bars[0], _TITLE), x=0.01, ha="left", fontsize=11, weight="bold", color=INK, parse_math=False
             )
-        for axes in grid[len(panels) :]:
-            axes.set_visible(False)
         handles, labels = grid[0].get_legend_handles_labels()
-        if panels[0].groups:
+        if bars[0].groups:
             both = [*handles[-1:], *handles[:-1]], [*labels[-1:], *labels[:-1]]  # what is stated comes first
             figure.legend(*both, loc="outside lower center", ncols=3, fontsize=9, labelcolor=INK)
         return save(figure, path)

@@ -24,7 +24,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from hybriddp import _check
-from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
 from hybriddp.mean.interval import ErrorLaw, VarianceEvidence
 from hybriddp.release.mechanisms import mechanism_for
@@ -49,8 +48,6 @@ def trusted_noise(study: "MeanStudy", n_trusted: int) -> float:
 
 def report_noise(study: "MeanStudy") -> float:
     """The largest variance of one report given its value, on the unit range."""
-    if isinstance(study.channel, DiscreteLaplace):
-        return study.channel.noise_variance
     return study.channel.worst_variance
 
 

@@ -243,9 +243,9 @@ class ShareResult(Result):
     @staticmethod
     def plot_parts(parts: "Sequence[ShareResult]", path: Path | str | None = None) -> "Figure":
         """Draw the shares of parts of the users side by side, and write them to ``path`` if that is given."""
-        from hybriddp.figures.frequencies import draw_parts
+        from hybriddp.figures.frequencies import draw
 
-        return draw_parts(parts, path=None if path is None else Path(path))
+        return draw(parts, path=None if path is None else Path(path))
 
     @abstractmethod
     def distribution(self) -> object:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hybriddp import _check
 from hybriddp.channels.channel import is_integer
 from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
@@ -69,7 +70,7 @@ class ServerState(Document):
             rejected=_size(fields["rejected"]),
             results=tuple(_result(result) for result in fields["results"]),
             pending_release=_published(fields["pending_release"]),
-            open_round=None if asked is None else json.dumps(asked, separators=(",", ":"), ensure_ascii=False),
+            open_round=None if asked is None else _check.compact(asked),
             ledger_nonce=fields.get("ledger_nonce"),
         )
         flags = type(state.seeded) is bool and type(state.in_ledger) is bool
