@@ -4,7 +4,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 from rich.console import Console
 
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.kmeans.result import PublishedCenters
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.reporting.wording import ASSUMES_ALIKE, SINGLE_MODEL, UNTIED
@@ -91,6 +92,7 @@ def test_the_same_facts_have_the_same_names_and_all_are_documented() -> None:
         assert (told["version"], told["privacy"]["seeded"], told["privacy"]["counted"]) == (1, True, False)
         names = {*told, *told["privacy"], *told["curator"], *told["rows"][0], *told["curator"]["rows"][0]}
         assert names <= documented
+    assert {field.name for field in fields(PublishedCenters)} <= documented
 
 
 @each_kind
