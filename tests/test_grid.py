@@ -18,7 +18,7 @@ from hybriddp.kmeans.reports.codebook import hadamard
 from hybriddp.kmeans.reports.direction import direction_gains
 from hybriddp.mean.weights import _densities
 from hybriddp.paper.figures.figure6_kmeans import points
-from hybriddp.simulation.adaptive import _normal_quantiles
+from hybriddp.theory.adaptive import normal_quantiles
 
 finite = st.floats(-1e300, 1e300)
 bound = st.floats(-1e130, 1e130)
@@ -169,7 +169,7 @@ def test_units_lie_on_the_grid(units: list[float]) -> None:
     [
         (_cosine_table, (WindowChannel(epsilon=1),)),
         (_densities, ()),
-        (_normal_quantiles, ()),
+        (normal_quantiles, ()),
         (_parameters, (5,)),
         (direction_gains, (2,)),
         (hadamard, (4,)),

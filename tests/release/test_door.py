@@ -70,7 +70,7 @@ DOOR = {
     "paper/blender.py": {"simulate_printed_noise"},
     "paper/kmeans/groups.py": {"simulate_printed_noise"},
     "shares/answer.py": {"release_all"},
-    "simulation/trial.py": {"release"},  # always with a seed
+    "simulation/mean.py": {"release"},  # always with a seed
 }
 """Who knocks at the door."""
 

@@ -183,9 +183,9 @@ class Dot:
         alike = scenario.trusted == scenario.local
         estimator = str(scenario.weight) if alike else float(scenario.weight_in(setting))
         result = simulate(
+            MeanStudy("figure", bounds=(0, scenario.width), epsilon=self.epsilon, channel="laplace"),
             scenario.trusted.quantiles(_POINTS),
             local_data=None if alike else scenario.local.quantiles(_POINTS),
-            study=MeanStudy("figure", bounds=(0, scenario.width), epsilon=self.epsilon, channel="laplace"),
             n_users=self.n_users,
             trusted_fraction=self.trusted_fraction,
             trials=trials,
