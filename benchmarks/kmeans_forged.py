@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans import HybridKMeans, HybridKMeansServer, KMeansStudy
-from hybriddp.kmeans.protocol.devices import RoundReports
+from hybriddp.kmeans.protocol.round import RoundReports
 from hybriddp.kmeans.reports.base import Ask
 
 USERS, TRUSTED, CLUSTERS, EPSILON = 100_000, 2_000, 3, 1

@@ -15,12 +15,10 @@ from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.turns import Turns
-from hybriddp.kmeans.reports.base import Ask, Labels, Projection
+from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels, Projection
 from hybriddp.kmeans.reports.codebook import Directions
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.second_moment import length_ask, pair_ask
+from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
+from hybriddp.kmeans.reports.moments import length_ask, pair_ask
 from hybriddp.kmeans.study import KMeansStudy
 
 BAD: list[Any] = [None, True, "1", [], {}, 0, -1, 1.5, 10**400, [[]], "", [None]]

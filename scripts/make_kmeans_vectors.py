@@ -35,14 +35,12 @@ from numpy.typing import NDArray
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.unary import MOST_CATEGORIES, UnaryEncoding, symbol_channel
 from hybriddp.kmeans.protocol.answers import Message, messages_of
-from hybriddp.kmeans.protocol.places import place
 from hybriddp.kmeans.protocol.round import Round
+from hybriddp.kmeans.protocol.turns import place
 from hybriddp.kmeans.reports import codebook
-from hybriddp.kmeans.reports.base import Ask, Labels, Projection, Question
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion, cyclic
-from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
+from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels, Projection, Question
+from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion, cyclic
+from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.study import KMeansStudy
 
 TARGET = Path(__file__).parent.parent / "vectors" / "kmeans.json"

@@ -13,9 +13,9 @@ from hybriddp.amplification.window import _cosine_table
 from hybriddp.channels import WindowChannel
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS, Grid
-from hybriddp.kmeans.reports.clipping import squared_lengths
 from hybriddp.kmeans.reports.codebook import hadamard
-from hybriddp.kmeans.reports.direction import direction_gains
+from hybriddp.kmeans.reports.means import direction_gains
+from hybriddp.kmeans.reports.moments import squared_lengths
 from hybriddp.mean.weights import _densities
 from hybriddp.paper.figures.figure6_kmeans import points
 from hybriddp.theory.adaptive import normal_quantiles

@@ -22,15 +22,15 @@ ROOMS = [
     {"client", "service", "cli", "__main__"},
 ]
 KMEANS = [
-    {"clustering", "box"},
-    {"study", "point_units"},
-    {"reports", "statistics"},
+    {"clustering"},
+    {"study"},
+    {"reports", "statistics", "points"},
     {"algorithm"},
     {"protocol"},
     {"estimator", "explain", "published"},
 ]
 # The methods by which a result shows itself may import what shows it: figures, and modules of the result's own room.
-SHOWING = {"plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}
+SHOWING = {"plot_parts", "plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}
 
 
 @dataclass(frozen=True)

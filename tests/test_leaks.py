@@ -4,6 +4,7 @@ import logging
 import sys
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -30,15 +31,15 @@ from hybriddp.distribution import BinCounts, PatternCounts
 from hybriddp.errors import DataError, HybridDPError, ParameterError, raise_unchained
 from hybriddp.grid import Grid
 from hybriddp.kmeans import KMeansStudy
-from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.statistics import PointArray
+from hybriddp.kmeans.points import PointArray
+from hybriddp.kmeans.study import Box
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.shares import LocalCounts, TrustedCounts
 from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.tables import summarize, trusted_points
 from hybriddp.tables.frames import read_columns
-from hybriddp.tables.mean import MeanTally
 from hybriddp.tables.report_files import write_table
+from hybriddp.tables.tally import Tally
 
 WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
 SECRETS = ("HIV", "31337")
@@ -281,15 +282,8 @@ def test_what_holds_raw_values_does_not_show_them() -> None:
     total = str(trusted.total)
     table = pl.DataFrame({"x": [NUMBER, 5.0], "country": ["DE", "FR"]})
     groups = summarize(table, STUDY, value="x", group="country", keys=["DE", "FR"])
-    tally = MeanTally(rows=1, count=1, total=trusted.total)
-    held = [
-        trusted,
-        groups,
-        tuple(groups.values()),
-        tally,
-        STUDY.grid.place([NUMBER]),
-        ValueCounts.of([NUMBER, 1], (0, 1e5)),
-    ]
+    tally, counts = Tally(Counter(count=1, total=trusted.total)), ValueCounts.of([NUMBER, 1], (0, 1e5))
+    held = [trusted, groups, tuple(groups.values()), tally, STUDY.grid.place([NUMBER]), counts]
     held += [PointArray(Box.of([(0, 1e5)]), [[NUMBER]], "x"), Box.of([(0, 1e5)]).place([[NUMBER]])]
     held += [trusted_points(table.with_columns(y=pl.col("x")), POINTS, columns=["x", "y"])]
     unit = str(NUMBER / 1e5)[:6]

@@ -1,4 +1,4 @@
-/** A K-means study as a device needs it. See the Python package's kmeans/study.py and kmeans/box.py. */
+/** A K-means study as a device needs it. See the Python package's kmeans/study.py. */
 
 import { type AskedStudy, type Joined, type Kind, type TrustedValue } from "./client/offer.js";
 import { ChannelError } from "./errors.js";

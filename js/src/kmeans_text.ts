@@ -1,4 +1,4 @@
-/** Texts of strangers: what a K-means study or round may hold, and how Python writes it. See kmeans/reports/base.py. */
+/** Texts of strangers: what a K-means study or round may hold, and how Python writes it. See kmeans/protocol/round.py. */
 
 import { ChannelError } from "./errors.js";
 import { pythonFloat } from "./text.js";

@@ -95,6 +95,9 @@ delta=0.5. A study that published the values of half of its users outright would
         object.__setattr__(total, "epsilon", canonical_epsilon(epsilon, largest=_LARGEST_TOTAL))
         return total
 
+    def __str__(self) -> str:
+        return f"ε = {self.epsilon}, δ = {self.delta}"
+
     @property
     def exact_epsilon(self) -> Fraction:
         """ε without rounding."""

@@ -8,8 +8,8 @@ from scipy.linalg import hadamard as another_hadamard
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.codebook import Directions, Pairs, codebook_size, paired_row
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
+from hybriddp.kmeans.reports.means import DirectionQuestion
+from hybriddp.kmeans.reports.moments import SecondMomentQuestion
 
 TINY = 1e-12  # a radius that every vector is beyond, so that dice do not matter
 DIMENSIONS = [1, 2, 3, 4, 5, 8, 16, 20, 64]

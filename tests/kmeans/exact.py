@@ -13,14 +13,12 @@ from hybriddp._check import FloatArray
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
 from hybriddp.channels.response import ChoiceResponse, SymbolChannel
 from hybriddp.channels.unary import BITS
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_pays
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
-from hybriddp.kmeans.protocol.devices import simulate_devices
-from hybriddp.kmeans.reports.base import Question
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
+from hybriddp.kmeans.protocol.budget import choose_algorithm, trusted_pays
+from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.reports.base import GridQuestion, Question
+from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
+from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SeededBytes

@@ -13,11 +13,11 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
+from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.reports.base import Labels
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, PointStatistic, SecondMoments
+from hybriddp.kmeans.reports.base import GridQuestion, Labels
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointStatistic, SecondMoments
 from hybriddp.privacy import SHIFT, Privacy, odds
 from hybriddp.release import ReleasedNumbers
 from hybriddp.release.mechanisms import laplace_scale

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import kmeans_forged
 from benchmarks.kmeans_forged import Setting, forged, lowest_bits, moved, run
-from hybriddp.kmeans.protocol.devices import RoundReports
+from hybriddp.kmeans.protocol.round import RoundReports
 
 
 def test_the_lowest_code_of_a_set() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.box import Box
+from hybriddp.kmeans.study import Box
 
 BOX = Box.of([(-5, 15), (100, 110)], "none")
 

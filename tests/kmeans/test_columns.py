@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.box import columns_by_name, names_of
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.points import columns_by_name, names_of
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger

@@ -8,7 +8,7 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.algorithm.cluster_estimate import Doubts
+from hybriddp.kmeans.algorithm.problem import Doubts
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.explain import _give_or_take as give_or_take
 from hybriddp.kmeans.explain import doubt_words

@@ -5,8 +5,7 @@ import pytest
 
 from hybriddp.errors import DataError
 from hybriddp.grid import Grid
-from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.point_units import integer_of_units, units_of, values_of
+from hybriddp.kmeans.study import Box, integer_of_units, units_of, values_of
 
 BOX = Box.of([(0, 10), (-5, 5)])
 

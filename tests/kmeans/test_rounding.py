@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.reports.base import question_of
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.protocol.round import question_of
+from hybriddp.kmeans.reports.base import GridQuestion
 from hybriddp.kmeans.statistics import STEP_PARTS, Histogram
+from hybriddp.kmeans.study import Box
 
 
 def test_placed_points_stay_in_the_unit_box_and_reach_its_ends() -> None:

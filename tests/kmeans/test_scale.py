@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.study import Box, KMeansStudy
 from hybriddp.paper import kmeans as paper
 from tests.kmeans.servers import started
 

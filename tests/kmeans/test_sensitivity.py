@@ -11,14 +11,13 @@ from hypothesis.extra.numpy import arrays
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.clustering import BLOCK, nearest, products
-from hybriddp.kmeans.reports.base import Labels, Projection
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.points import PointArray
+from hybriddp.kmeans.reports.base import GridQuestion, Labels, Projection
 from hybriddp.kmeans.statistics import (
     L1_UNIT,
     ClusterSizes,
     ClusterSums,
     Histogram,
-    PointArray,
     PointStatistic,
     SecondMoments,
     clip_l1,

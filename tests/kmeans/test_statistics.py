@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.kmeans.reports.base import Labels
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion, Labels
 from hybriddp.kmeans.statistics import (
     L1_UNIT,
     ClusterSizes,

@@ -20,7 +20,7 @@ SOURCE = Path(hybriddp.__file__).parent
 SEEDED = {  # what numpy draws without any harm
     "kmeans/algorithm/problem.py": "public draws, the same for everybody",
     "kmeans/reports/codebook.py": "public draws, the same for everybody",
-    "kmeans/protocol/devices.py": "the rounding of simulated devices, from the system's bytes",
+    "kmeans/protocol/round.py": "the rounding of simulated devices, from the system's bytes",
 }
 Draws = list[tuple[Mechanism, IntArray]]
 

@@ -1,6 +1,7 @@
 """Releases of plain numbers, and what they cost, without a study around them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,11 @@ from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.release.release import Seed, release
 
 TOTAL = "total of the trusted group"
+
+
+def event(epsilon: Any = "0.1", who: str = "trusted", delta: Any = 0, study: str = "d", **more: Any) -> Event:
+    """Make an event that a test needs."""
+    return Event.now("a release", who=who, study=study, privacy=Privacy(epsilon=epsilon, delta=delta), **more)
 
 
 def cost(privacy: Privacy, study: str = "d", part: Part | None = None, name: str | None = None) -> ReleaseCost:

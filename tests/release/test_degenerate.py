@@ -20,10 +20,10 @@ from hybriddp.items import HeavyHitterStudy
 from hybriddp.items.open_release import release_items
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.algorithm.problem import Release
+from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol.budget import TrustedBudget
-from hybriddp.kmeans.reports.base import Labels
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, SecondMoments
+from hybriddp.kmeans.reports.base import GridQuestion, Labels
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments
 from hybriddp.mean import MeanStudy
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.release.release import release

@@ -43,11 +43,11 @@ MAY_DRAW = {
     "cli/demo.py": PEOPLE,
     "client/exchange.py": "how long to wait before trying again",
     "kmeans/clustering.py": PUBLIC,
-    "kmeans/protocol/devices.py": DEVICE,
+    "kmeans/protocol/round.py": DEVICE,
+    "kmeans/reports/base.py": DEVICE,
     "kmeans/reports/codebook.py": DEVICE,
-    "kmeans/reports/grid.py": DEVICE,
-    "kmeans/reports/label_signs.py": DEVICE,
-    "kmeans/reports/second_moment.py": DEVICE,
+    "kmeans/reports/means.py": DEVICE,
+    "kmeans/reports/moments.py": DEVICE,
     "paper/blender.py": SIMULATED,
     "paper/figures/figure6_kmeans.py": PEOPLE,
     "paper/kmeans/groups.py": "devices of a simulation",
@@ -59,7 +59,7 @@ MAY_DRAW = {
     "simulation/quantiles.py": SIMULATED,
 }
 DRAWS_CODES = {"channels/channel.py", "channels/response.py", "channels/window_channel.py", "distribution/study.py"}
-DRAWS_CODES |= {"items/discovery.py", "kmeans/protocol/devices.py"}
+DRAWS_CODES |= {"items/discovery.py", "kmeans/protocol/round.py"}
 """Where reports are drawn: channels, and what devices do."""
 DOOR = {
     "distribution/answer.py": {"release_all"},

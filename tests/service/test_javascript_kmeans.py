@@ -11,7 +11,7 @@ import pytest
 from hybriddp.client import Client, verify
 from hybriddp.client.contribution import answer_commitment
 from hybriddp.kmeans import KMeansStudy
-from hybriddp.kmeans.point_units import integer_of_units, units_of
+from hybriddp.kmeans.study import integer_of_units, units_of
 from hybriddp.release.mechanisms import Mechanism
 from tests.service.kmeans_people import DEADLINE, People, in_memory
 from tests.service.running import Running

@@ -22,12 +22,13 @@ EXPECTED = summarize(
 TWO_WAYS = "read in two ways.*--decimal"
 
 
-def read_both(path: Path, csv: CsvFormat | None = None, engine: str = "polars") -> Summaries[Any, Any]:
+def read_both(path: Path, csv: CsvFormat | None = None, engine: str = "polars") -> Summaries:
     return summarize(path, STUDY, value="x", report="code", csv=csv, engine=engine)
 
 
 def read_values(path: Path | list[Path], csv: CsvFormat | None = None) -> TrustedSummary | None:
-    return summarize(path, STUDY, value="x", csv=csv).trusted
+    trusted: TrustedSummary | None = summarize(path, STUDY, value="x", csv=csv).trusted
+    return trusted
 
 
 def write(folder: Path, content: str | bytes, name: str = "users.csv") -> Path:

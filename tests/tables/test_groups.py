@@ -36,7 +36,7 @@ def _users(*countries: str | None) -> pl.DataFrame:
 
 
 @cache
-def _one_by_one(keys: tuple[Any, ...], countries: tuple[str | None, ...]) -> GroupedSummaries[Any, Any]:
+def _one_by_one(keys: tuple[Any, ...], countries: tuple[str | None, ...]) -> GroupedSummaries:
     """Summaries by country in the slow way: a table per key."""
     return _parts(_users(*countries), keys, "country")
 
@@ -47,11 +47,11 @@ def _years() -> pl.DataFrame:
 
 
 @cache
-def _year_by_year(keys: tuple[Any, ...]) -> GroupedSummaries[Any, Any]:
+def _year_by_year(keys: tuple[Any, ...]) -> GroupedSummaries:
     return _parts(_years(), keys, "year")
 
 
-def _parts(users: pl.DataFrame, keys: tuple[Any, ...], by: str) -> GroupedSummaries[Any, Any]:
+def _parts(users: pl.DataFrame, keys: tuple[Any, ...], by: str) -> GroupedSummaries:
     parts = {
         key: summarize(users.filter(pl.col(by) == key), STUDY.part(by, key), value="x", report="code") for key in keys
     }

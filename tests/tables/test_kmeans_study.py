@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hybriddp.kmeans.protocol.devices import RoundReports
-from hybriddp.kmeans.protocol.round import Round, RoundTally
+from hybriddp.kmeans.points import TrustedPoints
+from hybriddp.kmeans.protocol.round import Round, RoundReports, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.statistics import TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import count_reports, report_table, trusted_points
 from tests.tables.conftest import ENGINES

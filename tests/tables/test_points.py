@@ -7,18 +7,10 @@ import polars as pl
 import pytest
 
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.kmeans.points import PointArray, TrustedPoints
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.reports.base import Labels, Projection
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import (
-    STEP_PARTS,
-    ClusterSums,
-    Histogram,
-    PointArray,
-    PointStatistic,
-    SecondMoments,
-    TrustedPoints,
-)
+from hybriddp.kmeans.reports.base import GridQuestion, Labels, Projection
+from hybriddp.kmeans.statistics import STEP_PARTS, ClusterSums, Histogram, PointStatistic, SecondMoments
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches
 from hybriddp.tables.points import TrustedTable, trusted_points

@@ -10,14 +10,11 @@ import pytest
 from hybriddp.channels.response import ChoiceResponse, SymbolChannel
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.protocol.devices import RoundReports
-from hybriddp.kmeans.protocol.round import Round, RoundTally
-from hybriddp.kmeans.reports.base import Ask, Labels
+from hybriddp.kmeans.protocol.round import Round, RoundReports, RoundTally
+from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels
 from hybriddp.kmeans.reports.codebook import Directions
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.second_moment import LengthQuestion
+from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
+from hybriddp.kmeans.reports.moments import LengthQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches
 from hybriddp.tables.report_files import write_table

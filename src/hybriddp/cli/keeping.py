@@ -18,7 +18,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.event import Event
 from hybriddp.release.ledger.words import line
-from hybriddp.release.results import Result, ResultFile, State, find_results, results_folder
+from hybriddp.release.results import KeptResult, ResultFile, State, find_results, results_folder
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Account:
         if self.path is None:
             return Ledger(privacy, count=self.count) if dry_run else None
         ledger = Ledger.open(self.path, count=self.count)
-        return Ledger.from_json(ledger.to_json(), count=self.count) if dry_run else ledger
+        return ledger.copy() if dry_run else ledger
 
     def keep(
         self, ledger: Ledger | None, name: str, digest: str, compute: Callable[[], T], text: Callable[[T], str]
@@ -83,11 +83,11 @@ class Account:
             return Kept(value, None, events, str(problem))
         return Kept(value, self._named(file.path), events)
 
-    def _results(self, ledger: Ledger, digest: str) -> list[Result]:
+    def _results(self, ledger: Ledger, digest: str) -> list[KeptResult]:
         if self.path is None:
             return []
         found = find_results(self.path, ledger.of_study("trusted", digest))
-        return [Result(self._named(result.path), result.state) for result in found]
+        return [KeptResult(self._named(result.path), result.state) for result in found]
 
     def _named(self, path: Path) -> Path:
         """The file as the ledger was named, unless that is a link from elsewhere."""
@@ -122,7 +122,7 @@ def _charged(ledger: Ledger, file: ResultFile) -> tuple[Event, ...]:
     return tuple(event for event in ledger.events if event.result == file.path.name)
 
 
-def _where(results: list[Result], *, again: bool) -> str:
+def _where(results: list[KeptResult], *, again: bool) -> str:
     """Say where the results of a study are, and what to do if one is not complete."""
     words = []
     for result in results:

@@ -94,4 +94,4 @@ def _as_dict(ledger: Ledger) -> dict[str, Any]:
             "spent": {"epsilon": float(spent.epsilon), "delta": float(spent.delta)},
             "left": {"epsilon": float(left.epsilon), "delta": float(left.delta)},
         }
-    return {**json.loads(ledger.to_json()), "groups": groups}
+    return {**ledger.to_dict(), "groups": groups}

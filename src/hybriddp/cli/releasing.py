@@ -146,7 +146,7 @@ def release(
 
 def _estimate(
     study: Any,  # noqa: ANN401
-    summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any],
+    summaries: Summaries | GroupedSummaries,
     **how: Any,  # noqa: ANN401
 ) -> list[Any]:
     """Make the estimate, or that of each key."""
@@ -157,7 +157,7 @@ def _estimate(
 
 def _stated(
     answers: Sequence[Any],
-    summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any],
+    summaries: Summaries | GroupedSummaries,
     publish: Callable[[Any], dict[str, Any]],
 ) -> dict[str, Any]:
     """List what is published of the estimate, or of that of each key."""
@@ -174,7 +174,7 @@ def ledger_digest(study: Any) -> str:  # noqa: ANN401
     return str(study.whole_digest)
 
 
-def _diagnose(summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any], view: View) -> None:
+def _diagnose(summaries: Summaries | GroupedSummaries, view: View) -> None:
     """Exact counts, for the curator's eyes: on standard error, so that they get into no file by mistake."""
     pairs = [summaries] if isinstance(summaries, Summaries) else list(summaries.values())
     say(view.diagnostics([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)

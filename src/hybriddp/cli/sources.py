@@ -8,8 +8,8 @@ import typer
 from hybriddp.cli.options import option
 from hybriddp.errors import ParameterError
 from hybriddp.tables import CsvFormat, simulate_local, summarize, summarize_both
+from hybriddp.tables.counting import Progress
 from hybriddp.tables.frames import ENGINES
-from hybriddp.tables.summarize import Progress
 from hybriddp.tables.users import REPEATED
 
 Files = Annotated[

@@ -9,8 +9,7 @@ from hybriddp.client.mock_problems import MockTrouble
 from hybriddp.client.participant import Participant
 from hybriddp.client.rounds import turn_of
 from hybriddp.errors import HybridDPError, ProtocolError
-from hybriddp.kmeans.protocol.answer_entries import AnswerEntries
-from hybriddp.kmeans.protocol.answers import Message, received_reports
+from hybriddp.kmeans.protocol.answers import AnswerEntries, Message, received_reports
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.turns import Turns

@@ -10,8 +10,7 @@ from hybriddp.client.plain import one_line
 from hybriddp.client.study_question import StudyQuestion, TrustedValue
 from hybriddp.errors import ProtocolError
 from hybriddp.grid import as_floats
-from hybriddp.kmeans.point_units import integer_of_units, units_of, values_of
-from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.study import KMeansStudy, integer_of_units, units_of, values_of
 from hybriddp.reporting.wording import significant
 
 __all__ = ["PointQuestion"]

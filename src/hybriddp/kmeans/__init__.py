@@ -9,8 +9,7 @@ The paper's three algorithms are in `hybriddp.paper.kmeans`.
 """
 
 from hybriddp.kmeans.estimator import HybridKMeans
-from hybriddp.kmeans.protocol.devices import RoundReports
-from hybriddp.kmeans.protocol.round import Round, RoundTally
+from hybriddp.kmeans.protocol.round import Round, RoundReports, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
 from hybriddp.kmeans.study import KMeansStudy
 

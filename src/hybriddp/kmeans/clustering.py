@@ -38,13 +38,13 @@ class Clustering:
 
 
 def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
-    """The indices from 0 to ``count`` in slices."""
+    """Yield the indices from 0 to ``count`` in slices."""
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
 
 
 def nearest(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.intp]:
-    """The nearest center of each point; the first one, if there are several.
+    """Find the nearest center of each point; the first one, if there are several.
 
     The label of a point depends on nothing but that point. BLAS may round a row of a product one way or the other by
     where it stands among how many others, so where rounding could decide, the sums are done again, term by term.
@@ -67,7 +67,7 @@ def nearest(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.int
 
 
 def products(points: NDArray[np.floating], rows: FloatArray) -> FloatArray:
-    """The scalar product of each point with each row, term by term, so that no point changes those of another."""
+    """Multiply each point with each row, term by term, so that no point changes the products of another."""
     sums = np.zeros((len(points), len(rows)))
     for coordinate, entries in zip(points.T, rows.T, strict=True):
         sums += coordinate[:, None] * entries
@@ -75,7 +75,7 @@ def products(points: NDArray[np.floating], rows: FloatArray) -> FloatArray:
 
 
 def squared_norms(rows: FloatArray) -> FloatArray:
-    """The squared length of each row, term by term as `products`: the order in which numpy adds up is its own."""
+    """Compute the squared length of each row, term by term as `products`: numpy's order of addition is its own."""
     sums = np.zeros(len(rows))
     for entries in rows.T:
         sums += entries * entries
@@ -83,7 +83,7 @@ def squared_norms(rows: FloatArray) -> FloatArray:
 
 
 def wcss(points: NDArray[np.floating], centers: FloatArray) -> float:
-    """The within-cluster sum of squares: what K-means makes small."""
+    """Compute the within-cluster sum of squares: what K-means makes small."""
     total = 0.0
     for part in blocks(len(points)):
         rest = points[part] - centers[nearest(points[part], centers)]
@@ -100,7 +100,7 @@ def weighted_kmeans(
     generator: np.random.Generator,
     iterations: int = 100,
 ) -> list[Clustering]:
-    """K-means of weighted points from several starts, of so many iterations at most; the cheapest result first.
+    """Cluster weighted points from several starts, in ``iterations`` at most; the cheapest result comes first.
 
     Weights are not negative, and not all zero. If there are fewer points than clusters, some centers coincide. The
     generator chooses the starts; it decides nothing that is private.
@@ -115,7 +115,7 @@ def weighted_kmeans(
 def _lloyd(
     points: FloatArray, weights: FloatArray, centers: FloatArray, iterations: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Lloyd's algorithm from several starts, shape (starts, clusters, d): the centers, and what they cost."""
+    """Run Lloyd's algorithm from several starts, shape (starts, clusters, d), for centers and their costs."""
     starts, n_clusters, d = centers.shape
     moments = weights[:, None] * points
     offsets = n_clusters * np.arange(starts)[:, None]
@@ -137,7 +137,7 @@ def _lloyd(
 
 
 def _by_cost(costs: FloatArray) -> NDArray[np.intp]:
-    """The order of the costs; of those that rounding alone tells apart, the first one comes first."""
+    """Order the costs; of those that rounding alone tells apart, the first one comes first."""
     order = np.argsort(costs, kind="stable")
     new = np.diff(costs[order], prepend=costs[order[:1]]) > _SAME_COST * costs[order[0]]
     ordered: NDArray[np.intp] = order[np.lexsort((order, np.cumsum(new)))]
@@ -145,7 +145,7 @@ def _by_cost(costs: FloatArray) -> NDArray[np.intp]:
 
 
 def _scores(points: FloatArray, centers: FloatArray) -> FloatArray:
-    """Squared distances without the points' own squares; shape (starts, points, clusters)."""
+    """Compute squared distances without the points' own squares; shape (starts, points, clusters)."""
     scores = np.repeat(np.sum(centers * centers, axis=2)[:, None, :], len(points), axis=1)
     twice, term = -2 * points, np.empty_like(scores)
     for j in range(points.shape[1]):
@@ -156,12 +156,12 @@ def _scores(points: FloatArray, centers: FloatArray) -> FloatArray:
 def _plus_plus(
     points: FloatArray, weights: FloatArray, n_clusters: int, starts: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Starts by greedy k-means++: of a few candidates, drawn by their cost, the one that lowers the cost most."""
+    """Draw starts by greedy k-means++: of a few candidates, drawn by cost, the one that lowers the cost most."""
     candidates = 2 + int(np.log(n_clusters))
     square = np.sum(points * points, axis=1)
 
     def distances(chosen: NDArray[np.intp]) -> FloatArray:
-        """Squared distances of all points to the chosen ones; one more axis at the end."""
+        """Compute squared distances of all points to the chosen ones; one more axis at the end."""
         squared = square + square[chosen][..., None]
         for coordinate in points.T:
             squared -= (2 * coordinate[chosen])[..., None] * coordinate
@@ -191,7 +191,7 @@ def _plus_plus(
 
 
 def nearest_constant_time(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.intp]:
-    """The label that `nearest` gives, to the last tie, by sums that are done term by term for every point."""
+    """Label points as `nearest` does, to the last tie, by sums that are done term by term for every point."""
     labels = np.empty(len(points), np.intp)
     half = 0.5 * squared_norms(centers)
     for part in blocks(len(points), max(1, _ENTRIES // len(centers))):
@@ -200,7 +200,7 @@ def nearest_constant_time(points: NDArray[np.floating], centers: FloatArray) -> 
 
 
 def rows_constant_time(table: FloatArray, label: NDArray[np.integer]) -> FloatArray:
-    """``table[label]``, by a sum over all rows of which one counts: exact, and it touches the same memory each time."""
+    """Compute ``table[label]`` by a sum over all rows of which one counts: exact, and memory is read alike."""
     found = np.empty((len(label), *table.shape[1:]))
     for part in blocks(len(label), max(1, _ENTRIES // len(table))):
         found[part] = np.equal.outer(label[part], np.arange(len(table))).astype(np.float64) @ table
@@ -208,7 +208,7 @@ def rows_constant_time(table: FloatArray, label: NDArray[np.integer]) -> FloatAr
 
 
 def largest_constant_time(values: FloatArray, count: int) -> IntArray:
-    """Which ``count`` entries of each row are the largest, as the bits of an integer; of equal ones, the first.
+    """Choose the ``count`` largest entries of each row, as the bits of an integer; of equal ones, the first.
 
     An entry is one of them if fewer than so many come before it: all pairs are compared, in whatever order they are.
     """

@@ -13,14 +13,19 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans import published
-from hybriddp.kmeans.algorithm.cluster_estimate import Doubts
-from hybriddp.kmeans.box import columns_by_name, names_of, require_alike, warn_of_names
+from hybriddp.kmeans.algorithm.problem import Doubts
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.explain import html_table, story
-from hybriddp.kmeans.protocol.devices import SimulatedDevices
-from hybriddp.kmeans.protocol.round import RoundTally
+from hybriddp.kmeans.points import (
+    PointArray,
+    TrustedPoints,
+    columns_by_name,
+    names_of,
+    require_alike,
+    warn_of_names,
+)
+from hybriddp.kmeans.protocol.round import RoundTally, SimulatedDevices
 from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
-from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy, short_parameters
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
@@ -29,7 +34,9 @@ from hybriddp.release.ledger.ledger import Ledger
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
 _RAW = ("labels_", "inertia_", "fit_predict", "fit_transform", "score")  # of scikit-learn's KMeans
+
 _LONGEST = 180  # characters of the parameters in a `repr`
 
 

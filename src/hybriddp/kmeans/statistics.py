@@ -21,18 +21,15 @@ and noise for that sensitivity is what the server adds. Clipping to `L1_UNIT` is
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.clustering import blocks
-from hybriddp.kmeans.reports.base import Labels
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion, Labels
 
 BLOCK = 1 << 16  # points of a group looked at at a time
 CHANGED_USERS = 2
@@ -65,12 +62,12 @@ class PointStatistic(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many numbers it is."""
+        """Number of integers."""
 
     @property
     @abstractmethod
     def max_contribution(self) -> int:
-        """The largest $L_1$ length of one user's vector; times `CHANGED_USERS` it is the sensitivity."""
+        """Largest $L_1$ length of one user's vector; times `CHANGED_USERS` it is the sensitivity."""
 
     @abstractmethod
     def compute(self, points: FloatArray) -> IntArray:
@@ -177,7 +174,7 @@ class SecondMoments(PointStatistic):
 
 
 def clip_l1(vectors: FloatArray) -> IntArray:
-    r"""Vectors in integers, `L1_UNIT` for 1; those longer than 1 in $L_1$ are clipped: no row is longer than `L1_UNIT`.
+    r"""Convert vectors to integers, `L1_UNIT` for 1, and clip those longer than 1 in $L_1$ to `L1_UNIT`.
 
     Examples
     --------
@@ -190,46 +187,3 @@ def clip_l1(vectors: FloatArray) -> IntArray:
     # Towards zero, so that the sum of the absolute values is never above L1_UNIT.
     clipped = np.sign(whole) * (np.abs(whole) * L1_UNIT // np.maximum(length, L1_UNIT))
     return np.where(length > L1_UNIT, clipped, whole)
-
-
-# Where points are -----------------------------------------------------------------------------------------------------
-
-
-@runtime_checkable
-class TrustedPoints(Protocol):
-    """Raw points of the trusted group. What a server computes from them leaves through a release."""
-
-    @property
-    def box(self) -> Box:
-        """The bounds that they were made for."""
-
-    @property
-    def count(self) -> int:
-        """Number of users."""
-
-    def exact(self, statistic: PointStatistic) -> IntArray:
-        """The statistic without noise."""
-
-
-class PointArray:
-    """Points in memory, given in the units of the data; an error calls them by their ``name``."""
-
-    def __init__(self, box: Box, points: ArrayLike, name: str) -> None:
-        self.box = box
-        self._points = box.check(points, name)
-        self.clamped = sum(box.place_checked(self._points[part]).clamped for part in blocks(len(self._points), BLOCK))
-
-    @property
-    def count(self) -> int:
-        return len(self._points)
-
-    def exact(self, statistic: PointStatistic) -> IntArray:
-        total = np.zeros(statistic.size, np.int64)
-        for part in blocks(self.count, BLOCK):
-            total += statistic.compute(self.box.place_checked(self._points[part]).points)
-        return total
-
-    def points_of(self, users: IntArray) -> Iterator[FloatArray]:
-        """The points of some users in the unit box, block by block."""
-        for part in blocks(len(users), BLOCK):
-            yield self.box.place_checked(self._points[users[part]]).points

@@ -7,7 +7,7 @@ estimate is made in three steps that simulations and plans call too: `check.chec
 
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.explain import diagnostics
-from hybriddp.mean.published import Published
+from hybriddp.mean.published import PublishedMean
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.study.reports import Reports
@@ -18,7 +18,7 @@ __all__ = [
     "LaplaceSummary",
     "LocalSummary",
     "MeanStudy",
-    "Published",
+    "PublishedMean",
     "Reports",
     "StudyParts",
     "TrustedSummary",

@@ -13,7 +13,7 @@ from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import DataError
 from hybriddp.mean import explain, page
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws
-from hybriddp.mean.published import Published, publish, rounded, step_of
+from hybriddp.mean.published import PublishedMean, publish, rounded, step_of
 from hybriddp.mean.weights import Divergence, Weighting
 from hybriddp.study.intervals import Interval
 from hybriddp.study.result import Statement
@@ -150,7 +150,7 @@ class Estimate:
         found = alike.interval(level).rescaled(self.study.bounds)
         return Interval(min(found.lower, self.value), max(found.upper, self.value), level)
 
-    def published(self, *, level: float = 0.95, step: Fraction | Decimal | str | float | None = None) -> Published:
+    def published(self, *, level: float = 0.95, step: Fraction | Decimal | str | float | None = None) -> PublishedMean:
         """What may be published: the value and its interval, rounded in exact fractions, and nothing else.
 
         Where the weight was fixed before any data was seen, the interval follows from the published value and public

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from hybriddp.channels.plausible import implausible_words
-from hybriddp.mean.published import Published, has_second_tier, publish, rounded, step_of
+from hybriddp.mean.published import PublishedMean, has_second_tier, publish, rounded, step_of
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.reporting.rich import empty_table
 from hybriddp.reporting.warnings import FAR_APART, HEADING, UNTIED
@@ -30,7 +30,7 @@ CELL_HEADINGS = ("", "users", "mean", "95 % interval")
 _MANY = 0.05  # a fraction of clamped values from which on the bounds or the units are doubtful
 
 
-class Row(NamedTuple):
+class GroupRow(NamedTuple):
     """One answer: whose it is, how many users it is about, and where it lies with 95 % confidence."""
 
     name: str
@@ -39,19 +39,19 @@ class Row(NamedTuple):
     interval: Interval
 
 
-def rows(estimate: "Estimate") -> list[Row]:
+def rows(estimate: "Estimate") -> list[GroupRow]:
     """The answers of the groups, which are the curator's, and of both together, as it may be published."""
     n = estimate.n_trusted + estimate.n_local
     result = []
     if estimate.trusted is not None and estimate.local is not None:
         for name, group in (("trusted alone", estimate.trusted), ("local alone", estimate.local)):
-            result.append(Row(name, group.count, group.mean, group.interval(0.95)))
+            result.append(GroupRow(name, group.count, group.mean, group.interval(0.95)))
     name = "hybrid" if len(result) == 2 else "trusted only" if estimate.n_trusted else "local only"
     answer = estimate.published(level=0.95)
-    return [*result, Row(name, n, answer.value, answer.interval)]
+    return [*result, GroupRow(name, n, answer.value, answer.interval)]
 
 
-def published_rows(estimate: "Estimate") -> list[Row]:
+def published_rows(estimate: "Estimate") -> list[GroupRow]:
     """The same answers as they may be published: within the bounds, rounded to the step, intervals outwards.
 
     Without the groups where the answer alone has a second tier of protection, which they would cost.
@@ -147,7 +147,7 @@ def _answer(estimate: "Estimate") -> str:
     return published if not assumes_alike(estimate) else f"{published[:-1]}, if the groups are alike)"
 
 
-def _between(published: Published) -> str:
+def _between(published: PublishedMean) -> str:
     return f"between {published.number(published.lower)} and {published.number(published.upper)}"
 
 

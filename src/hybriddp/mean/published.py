@@ -104,7 +104,7 @@ def finest_step(study: "MeanStudy", n_trusted: int, weight: float) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedMean:
     """A mean as it may be published: all numbers are rounded to ``step``."""
 
     value: float
@@ -154,7 +154,7 @@ def publish(
     step: Fraction | Decimal | str | float | None = None,
     population: bool = False,
     groups_may_differ: bool | None = None,
-) -> Published:
+) -> PublishedMean:
     """What is published of an estimate; see `Estimate.published`.
 
     With ``population`` the interval is about the population. With ``groups_may_differ`` it is the one that assumes
@@ -184,7 +184,7 @@ def publish(
     low, high = float(lower), float(upper)
     if low >= high:  # floats cannot tell them apart
         low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
-    return Published(float(value), low, high, level, s)
+    return PublishedMean(float(value), low, high, level, s)
 
 
 def has_second_tier(estimate: "Estimate") -> bool:

@@ -116,7 +116,7 @@ class MechanismRecord:
         else:
             enough = privacy.exact_delta > 0 and self._least_delta(privacy) <= (1 + 1e-9) * float(privacy.delta)
         if not enough:
-            expected = f"noise that is enough for ε = {privacy.epsilon}, δ = {privacy.delta}"
+            expected = f"noise that is enough for {privacy}"
             raise ParameterError("mechanism", expected, self, remedy="Claim what the noise costs, or add more of it.")
 
     def _least_delta(self, privacy: Privacy) -> float:

@@ -12,7 +12,6 @@ What a program that was killed leaves says how far it came:
 - an event and a note: the result is complete. If it still has its first name, it gets its last one now.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -25,7 +24,7 @@ from pathlib import Path
 
 from hybriddp.errors import DataError
 from hybriddp.release.event import Event
-from hybriddp.release.ledger.file import append, read_after, read_all, resolved, sync_folder
+from hybriddp.release.ledger.file import append, read_after, resolved, sync_folder
 from hybriddp.release.ledger.lock import opened
 from hybriddp.release.ledger.text import SAVED
 
@@ -44,7 +43,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class KeptResult:
     """The file of a result, and what has become of it."""
 
     path: Path
@@ -135,7 +134,7 @@ def results_folder(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + _FOLDER)
 
 
-def find_results(ledger: Path | str, events: Iterable[Event]) -> list[Result]:
+def find_results(ledger: Path | str, events: Iterable[Event]) -> list[KeptResult]:
     """Find the results that these events of a ledger file were charged for."""
     place = resolved(ledger)
     names = dict.fromkeys(event.result for event in events if event.result is not None)
@@ -165,11 +164,8 @@ def read_result(path: Path | str) -> str:
 def saved_results(ledger: Path) -> dict[str, str]:
     """Read the SHA-256 of each result that a ledger file has noted."""
     with opened(ledger, writing=False) as file:
-        read_after(file, ledger, None)  # every line in its place
-        lines = read_all(file, ledger, 0).split(b"\n")
-    start = f'{{"{SAVED}":'.encode()
-    notes = [json.loads(line) for line in lines if line.startswith(start)]
-    return {note[SAVED]: note["sha256"] for note in notes}
+        notes = read_after(file, ledger, None).notes
+    return {str(note[SAVED]): str(note["sha256"]) for note in notes if SAVED in note}
 
 
 def note_saved(ledger: Path, name: str, digest: str) -> None:
@@ -179,15 +175,15 @@ def note_saved(ledger: Path, name: str, digest: str) -> None:
         append(file, ledger, read_after(file, ledger, None).position, [note], 0)
 
 
-def _result(file: ResultFile, noted: str | None) -> Result:
+def _result(file: ResultFile, noted: str | None) -> KeptResult:
     if noted is None:
-        return Result(file.path, State.UNFINISHED)
+        return KeptResult(file.path, State.UNFINISHED)
     if not file.path.exists() and _digest(file.part) == noted:  # killed between note and name
         file._rename()  # noqa: SLF001  (of this module)
     found = _digest(file.path)
     if found is None:
-        return Result(file.path, State.UNFINISHED)
-    return Result(file.path, State.COMPLETE if found == noted else State.CHANGED)
+        return KeptResult(file.path, State.UNFINISHED)
+    return KeptResult(file.path, State.COMPLETE if found == noted else State.CHANGED)
 
 
 def _digest(path: Path) -> str | None:

@@ -1,12 +1,30 @@
-"""Numbers as people write them: as many digits as are known, commas between thousands, no exponents where none is due.
+"""Numbers as people write them, and sentences that results of all kinds have in common.
 
-An error is worth two digits, and the value beside it ends where its error does: 67,800 ± 5,300. What is published with
-more digits than that looks like knowledge and is noise.
+A number has as many digits as are known, commas between thousands, no exponents where none is due. An error is worth
+two digits, and the value beside it ends where its error does: 67,800 ± 5,300. What is published with more digits than
+that looks like knowledge and is noise.
 """
 
 import math
 
-__all__ = ["counted", "percent", "significant", "to_precision_of"]
+FAR_APART = 6.0
+"""Standard errors between the groups from which on a result begins with a warning."""
+UNTIED = (
+    "Nothing ties the local reports to this study: they came as plain integers. Codes made for another study or "
+    "another ε would give a wrong answer that looks right."
+)
+SINGLE_MODEL = "There was only one group, so this is the answer of a single model, not a hybrid."
+SIMULATION = "A simulation: NOT a private release."
+HEADING = "Diagnostics for the curator: NOT FOR PUBLICATION (no noise hides these numbers)."
+ASSUMES_ALIKE = (
+    "The intervals assume that those who trust are like those who do not: a difference that the noise hides would make "
+    "them miss more often."
+)
+MAY_DIFFER = (
+    "The groups differ by more than two standard errors, which may be chance: the intervals hold whether they are "
+    "alike or not."
+)
+CLEARLY_DIFFER = "The groups differ, so the intervals are those that hold however much they do."
 
 _ERROR_DIGITS = 2
 _LARGEST = 1e15  # from here on a number has more digits than floating point knows, and than anybody reads
@@ -82,3 +100,59 @@ def _written(value: float) -> str:
         return "unknown" if math.isnan(value) else "∞" if value > 0 else "-∞"
     text = f"{value:,.10g}"
     return text if "e" not in text else f"{value:.4g}"
+
+
+# Sentences of results
+
+
+def far_apart(what: str, *, tied: bool) -> str:
+    """Warn that the groups' means, shares or distributions are far apart.
+
+    Examples
+    --------
+    >>> far_apart("means", tied=True)[:75]
+    "WARNING: the groups' means are more than 6 standard errors apart: check tha"
+    """
+    apart = f"groups' {what} are more than {FAR_APART:g} standard errors apart"
+    if not tied:
+        return (
+            f"WARNING: do not use this result yet. The {apart}, and nothing ties the reports to this study: they may "
+            "have been made for another study or another ε."
+        )
+    return (
+        f"WARNING: the {apart}: check that both groups were asked the same, and their values have the same units. If "
+        "so, those who trust are other people than those who do not."
+    )
+
+
+def participation(n_trusted: int, n_local: int) -> str:
+    """Say how many users were in each group."""
+    return f"Of {n_trusted + n_local:,} users {n_trusted:,} trusted the curator and {n_local:,} reported locally."
+
+
+def trusted_weight(n_trusted: int, n_local: int, least: float, most: float) -> str:
+    """Say how many users trusted the curator, and how much weight they got."""
+    users = f"{100 * n_trusted / (n_trusted + n_local):.2g} % of the users"
+    ends = [least] if math.isclose(least, most, rel_tol=0.01) else [least, most]
+    return f"The trusted group, {users}, got {' to '.join(f'{100 * end:.3g}' for end in ends)} % of the weight."
+
+
+def noise_part(fraction: float, error: str) -> str:
+    """Say which part of the expected squared error is noise, and how large the standard error is."""
+    return f"{100 * fraction:.0f} % of the expected squared error is noise for privacy, the rest is sampling; {error}."
+
+
+def public_keys(by: str) -> str:
+    """Say that it is public who is in which part of the users."""
+    return f"Who has which {by} is public."
+
+
+def shortened(text: str, longest: int) -> str:
+    """Cut off the end of a text that is too long.
+
+    Examples
+    --------
+    >>> shortened("minutes", 40), shortened("minutes", 5)
+    ('minutes', 'minu…')
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

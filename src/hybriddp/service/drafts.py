@@ -69,7 +69,7 @@ async def draw(curator: Curator, study_id: str, read: Reader[_T]) -> Draft[_T] |
             if study is None:
                 raise Refusal("not-found", "There is no study with this id.")
             stored = budgets.ledger_of(connection, study)
-            ledger = None if stored is None else Ledger.from_json(stored.to_json(), count=stored.count)
+            ledger = None if stored is None else stored.copy()
             compute = read(connection, study, ledger)
         if compute is None:
             return None

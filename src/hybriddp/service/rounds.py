@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from hybriddp.kmeans.protocol.answer_entries import AnswerEntries
-from hybriddp.kmeans.protocol.answers import Message
+from hybriddp.kmeans.protocol.answers import AnswerEntries, Message
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.turns import Turns
 from hybriddp.service.kinds import KMeansKind

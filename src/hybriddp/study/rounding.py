@@ -9,6 +9,12 @@ import numpy as np
 from hybriddp.errors import ParameterError
 
 _MOST_STEP = 0.5  # of the width of the bounds
+_STEPS_PER_SD = 10
+
+
+def step_for(sd: float, most: float = math.inf) -> Fraction:
+    """Choose a step of at most a tenth of a standard deviation: rounding adds a thousandth to its square at most."""
+    return nice_below(min(sd / _STEPS_PER_SD, most))
 
 
 def nice_below(size: float) -> Fraction:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,6 +56,17 @@ class _Narwhals:
 
 nw: Any = _Narwhals()
 
+Table = Any
+"""A dataframe, a relation, or the names of files."""
+Frame = Any
+"""A lazy frame of narwhals."""
+Cells = Any
+"""An expression of narwhals."""
+DataType = Any
+"""The type of a column."""
+Schema = Any
+"""The types of all columns."""
+
 Converter = Callable[[list[Any]], tuple[list[Any], Any]]
 """From the objects of a column to plain values, and the type of narwhals that they have."""
 
@@ -63,14 +75,14 @@ Converter = Callable[[list[Any]], tuple[list[Any], Any]]
 class TableSource:
     """A dataframe, a relation, or files that an engine reads, as often as needed."""
 
-    table: Any
+    table: Table
     names: list[str] | None  # None unless files were named
     files: list[File]
     engine: str
     wanted: Wanted
 
     @classmethod
-    def of(cls, table: Any, engine: str | None, wanted: Wanted) -> "TableSource":  # noqa: ANN401
+    def of(cls, table: Table, engine: str | None, wanted: Wanted) -> "TableSource":
         """What was given, once it is known that the libraries and the files are there."""
         names = file_names(table)
         if names is None and engine is not None:
@@ -89,7 +101,8 @@ class TableSource:
         """Lazy frames of narwhals, whose rows follow one another."""
         with self.reading():
             tables = [self.table] if self.names is None else open_files(self.files, self.engine, self.wanted)
-            found = tuple(lazy_frame(table, self.wanted.numbers) for table in tables)
+            converters = dict.fromkeys(self.wanted.numbers, floats)
+            found = tuple(lazy_frame(table, converters) for table in tables)
         self.require(found)
         return found
 
@@ -107,37 +120,21 @@ class TableSource:
         return table_title(self.names)
 
 
-def lazy_frame(
-    table: Any,  # noqa: ANN401
-    numbers: Sequence[str],
-    *,
-    answers: Sequence[str] = (),
-    texts: Sequence[str] = (),
-    converters: Mapping[str, Converter] | None = None,
-) -> Any:  # noqa: ANN401
-    """A table as a lazy frame.
+def lazy_frame(table: Table, converters: Mapping[str, Converter], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
+    """Open a table as a lazy frame.
 
     pandas keeps exact numbers, booleans of which some are missing, bytes, and texts among other things as objects. Of
-    these, ``numbers`` and ``answers``, which are yes and no, become floats, ``texts``, however their names are
-    spelled, become texts, and columns that have ``converters`` what these make of them.
+    these, columns that have ``converters`` become what these make of them, and ``texts``, however their names are
+    spelled, become texts.
     """
     try:
         frame = nw.from_native(table)
         if isinstance(frame, nw.DataFrame):
             for name in [name for name, dtype in frame.schema.items() if dtype == nw.Object]:
-                values: Any
-                if name in (converters or {}):
-                    values, dtype = (converters or {})[name](frame[name].to_list())
-                elif name in numbers:
-                    values, dtype = as_floats(frame[name].to_numpy()), nw.Float64
-                elif name in answers:
-                    flags = [float(x) if isinstance(x, (bool, np.bool_)) else x for x in frame[name].to_list()]
-                    values, dtype = as_floats(np.array(flags, object)), nw.Float64
-                elif name.strip().lower() in texts:
-                    values, dtype = [_text(x) for x in frame[name].to_list()], nw.String
-                else:
-                    continue
-                frame = frame.with_columns(nw.new_series(name, values, dtype, backend=frame.implementation))
+                convert = converters.get(name, _texts if name.strip().lower() in texts else None)
+                if convert is not None:
+                    values, dtype = convert(frame[name].to_list())
+                    frame = frame.with_columns(nw.new_series(name, values, dtype, backend=frame.implementation))
         return frame.lazy()
     except nw.exceptions.DuplicateError:
         raise_unchained(DataError("The table has two columns of the same name. Rename one of them."))
@@ -146,11 +143,20 @@ def lazy_frame(
         raise_unchained(DataError(f"table must be a dataframe, a relation or file names, got {kind}."))
 
 
-def _text(x: object) -> str | None:
-    """A text, or bytes that are one; None for anything else."""
-    if isinstance(x, bytes):
-        return x.decode("ascii", "replace")
-    return x if isinstance(x, str) else None
+def floats(objects: list[Any]) -> tuple[Any, Any]:
+    """Convert objects to floats; `DataError` if they are no numbers."""
+    return as_floats(np.fromiter(objects, object, len(objects))), nw.Float64
+
+
+def flags(objects: list[Any]) -> tuple[Any, Any]:
+    """Convert booleans, of which some are missing, to floats."""
+    return floats([float(x) if isinstance(x, (bool, np.bool_)) else x for x in objects])
+
+
+def _texts(objects: list[Any]) -> tuple[Any, Any]:
+    """Keep texts, and bytes that are one; None for anything else."""
+    decoded = [x.decode("ascii", "replace") if isinstance(x, bytes) else x for x in objects]
+    return [x if isinstance(x, str) else None for x in decoded], nw.String
 
 
 # Files through an engine
@@ -159,17 +165,8 @@ def _text(x: object) -> str | None:
 class Chunk(NamedTuple):
     """A part of a table that is read at once, and how large it is."""
 
-    table: Any
+    table: Table
     size: int
-
-
-class _Piece(NamedTuple):
-    """Rows of a file that are read together."""
-
-    file: File
-    size: int
-    first_row: int = 0
-    rows: int | None = None  # None is all
 
 
 def open_files(files: Sequence[File], engine: str, wanted: Wanted) -> list[Any]:
@@ -191,11 +188,28 @@ def open_files(files: Sequence[File], engine: str, wanted: Wanted) -> list[Any]:
 
 
 def open_chunks(files: Sequence[File], engine: str, wanted: Wanted, *, small: bool = True) -> list[Chunk]:
-    """The files in chunks, by the size of the columns that are read; few large ones if not ``small``, or not Polars."""
+    """Open files in chunks, by the size of the columns that are read; few large ones if not ``small``, or not Polars.
+
+    Neighboring small files of a format are one chunk, and large Parquet files several.
+    """
     if not small or engine != "polars" or any(file.remote for file in files):
         return [Chunk(table, 1) for table in open_files(files, engine, wanted)]
-    pieces = [piece for file in files for piece in _pieces(file, wanted.required)]
-    return [_chunk(bundle, wanted) for bundle in _bundles(pieces)]
+    chunks: list[Chunk] = []
+    sizes = [Path(file.name).stat().st_size for file in files]
+    read = list(accumulate(sizes, initial=0))
+
+    def neighbors(i: int) -> tuple[bool, str | None, int, int]:
+        large = sizes[i] > CHUNK_BYTES and not files[i].is_text
+        return files[i].is_text, files[i].root, i if large else -1, read[i] // CHUNK_BYTES
+
+    for (is_text, root, large, _), places in groupby(range(len(files)), neighbors):
+        bundle = [files[i] for i in places]
+        if large >= 0:
+            chunks += _row_groups(bundle[0], wanted.required)
+            continue
+        table = scan_text(bundle, wanted) if is_text else _scan_with_polars([file.name for file in bundle], root)
+        chunks.append(Chunk(table, sum(Path(file.name).stat().st_size for file in bundle)))
+    return chunks
 
 
 def read_columns(
@@ -248,63 +262,26 @@ def _scan_with_polars(names: list[str], root: str | None) -> "pl.LazyFrame":
     return frame
 
 
-def _pieces(file: File, columns: Sequence[str]) -> Iterator[_Piece]:
-    """A Parquet file by row groups, as far as it is large; any other file as a whole."""
-    size = Path(file.name).stat().st_size
-    if size <= CHUNK_BYTES or file.is_text:
-        yield _Piece(file, size)
-        return
+def _row_groups(file: File, columns: Sequence[str]) -> Iterator[Chunk]:
+    """Split a Parquet file between row groups."""
     from pyarrow.parquet import read_metadata
 
-    metadata = read_metadata(file.name)
+    metadata, table = read_metadata(file.name), _scan_with_polars([file.name], file.root)
     first = rows = size = 0
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)
         rows += group.num_rows
         read = [group.column(j) for j in range(group.num_columns)]
         size += sum(c.total_compressed_size for c in read if c.path_in_schema.split(".")[0] in columns)
-        if size >= CHUNK_BYTES:
-            yield _Piece(file, size, first, rows)
+        if size >= CHUNK_BYTES or (rows and i == metadata.num_row_groups - 1):
+            yield Chunk(table.slice(first, rows), size)
             first, rows, size = first + rows, 0, 0
-    if rows:
-        yield _Piece(file, size, first, rows)
-
-
-def _bundles(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """Neighboring whole files of a format together, until there is enough for a chunk."""
-    bundle: list[_Piece] = []
-    for piece in pieces:
-        joins = (
-            bundle
-            and piece.rows is None
-            and bundle[-1].rows is None
-            and piece.file.is_text == bundle[-1].file.is_text
-            and piece.file.root == bundle[-1].file.root
-            and sum(p.size for p in bundle) < CHUNK_BYTES
-        )
-        if bundle and not joins:
-            yield bundle
-            bundle = []
-        bundle.append(piece)
-    if bundle:
-        yield bundle
-
-
-def _chunk(bundle: list[_Piece], wanted: Wanted) -> Chunk:
-    first, files = bundle[0], [piece.file for piece in bundle]
-    if first.file.is_text:
-        table = scan_text(files, wanted)
-    else:
-        table = _scan_with_polars([file.name for file in files], first.file.root)
-    if first.rows is not None:
-        table = table.slice(first.first_row, first.rows)
-    return Chunk(table, sum(piece.size for piece in bundle))
 
 
 # Columns
 
 
-def require_columns(schema: Any, columns: Sequence[str], numbers: Sequence[str]) -> None:  # noqa: ANN401
+def require_columns(schema: Schema, columns: Sequence[str], numbers: Sequence[str]) -> None:
     """Nothing, if a table has these columns, and some of them hold numbers; `DataError` if not."""
     for column in columns:
         require_column(column, schema.names(), "The table")
@@ -313,7 +290,7 @@ def require_columns(schema: Any, columns: Sequence[str], numbers: Sequence[str])
             raise DataError(f"Column {column!r} must hold numbers, but holds {schema[column]}.")
 
 
-def as_float(dtype: Any, column: str) -> Any:  # noqa: ANN401
+def as_float(dtype: DataType, column: str) -> Cells:
     """A column as floats: the nearest one, also for integers beyond 2^53, whose conversion some engines refuse."""
     x = nw.col(column)
     if dtype == nw.Float64:
@@ -325,17 +302,17 @@ def as_float(dtype: Any, column: str) -> Any:  # noqa: ANN401
     return upper.cast(nw.Float64) * float(word) + (x - upper * word).cast(nw.Float64)
 
 
-def is_text(dtype: Any) -> bool:  # noqa: ANN401
+def is_text(dtype: DataType) -> bool:
     """Whether a column holds texts, whichever way."""
     return dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
-def is_finite(x: Any) -> Any:  # noqa: ANN401
+def is_finite(x: Cells) -> Cells:
     """Whether each float is finite: NaN is either above all numbers or compares false, whatever the engine."""
     return x.is_between(-sys.float_info.max, sys.float_info.max)
 
 
-def whole_number(dtype: Any, column: str, least: int, most: int) -> tuple[Any, Any, type[int] | type[float]]:  # noqa: ANN401
+def whole_number(dtype: DataType, column: str, least: int, most: int) -> tuple[Cells, Cells, type[int] | type[float]]:
     """A column, whether each cell is a whole number within these limits, and the type that it is compared in."""
     x = nw.col(column)
     if dtype.is_integer() and dtype not in (nw.UInt64, nw.Int128, nw.UInt128):
@@ -345,23 +322,23 @@ def whole_number(dtype: Any, column: str, least: int, most: int) -> tuple[Any, A
     return x, x.is_between(float(least), float(most)) & (x.floor() == x), float
 
 
-def indicator(condition: Any) -> Any:  # noqa: ANN401
+def indicator(condition: Cells) -> Cells:
     """1 where a condition holds, 0 where it does not or is null."""
     return nw.when(condition).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
 
 
-def floor_to_integer(x: Any) -> Any:  # noqa: ANN401
+def floor_to_integer(x: Cells) -> Cells:
     """Floats rounded down, as integers: casting alone rounds in some engines."""
     return x.floor().cast(nw.Int64)
 
 
-def collect(frame: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+def collect(frame: Frame) -> list[dict[str, Any]]:
     """The rows of a small result."""
     streaming = {"engine": "streaming"} if library(frame) == "polars" else {}
     rows: list[dict[str, Any]] = frame.collect(**streaming).rows(named=True)
     return rows
 
 
-def library(frame: Any) -> str:  # noqa: ANN401
+def library(frame: Frame) -> str:
     """What a frame of narwhals is made of: polars, pandas, pyarrow, duckdb or pyspark."""
     return type(frame.to_native()).__module__.split(".")[0].lstrip("_")

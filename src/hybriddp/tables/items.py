@@ -6,33 +6,29 @@ as other, as in `HeavyHitterStudy.summarize_trusted`. Reports on a list, or on a
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hybriddp.errors import DataError, ParameterError
 from hybriddp.items.counts import ItemCounts
 from hybriddp.items.discovery import DiscoveryCounts, DiscoveryQuestion
 from hybriddp.items.records import is_missing, shown_item
 from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.shares.categories import OTHER
-from hybriddp.tables import frames
+from hybriddp.study.reports import Reports
 from hybriddp.tables.frames import Converter, nw
-from hybriddp.tables.query import DeviceCodes, Query, chosen_code
-from hybriddp.tables.shares import text_items
-from hybriddp.tables.tally import CountedItems, Key
+from hybriddp.tables.query import Answers, ItemsQuery
+from hybriddp.tables.tally import Key, Tally
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
-class ItemStudy:
-    """A study of heavy hitters without a dictionary, as tables see it: reports in them are those of local discovery."""
+class ItemQuery(ItemsQuery):
+    """What to count for the heavy hitters in a column."""
 
     study: HeavyHitterStudy
+    unfit = "as items are"
 
     @property
     def question(self) -> DiscoveryQuestion:
@@ -40,50 +36,24 @@ class ItemStudy:
         return self.study.discovery
 
     @property
-    def digest(self) -> str:
-        """That of the question, which reports carry."""
-        return self.question.digest
+    def label(self) -> str:
+        """The question by its digest and name, for errors."""
+        return f"{self.question.digest[:12]}… ({self.study.name!r})"
 
     @property
-    def whole_digest(self) -> str:
-        """The same: there are no parts."""
-        return self.digest
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self.study.name
-
-    def to_json(self) -> str:
-        """The text of the question."""
+    def text(self) -> str:
+        """Text of the question."""
         return self.question.to_json()
 
-    def device_json(self) -> str:
-        """The text of the question, which devices get."""
-        return self.to_json()
+    @property
+    def whole_digests(self) -> set[str]:
+        """Digest of the question, which reports carry."""
+        return {self.question.digest}
 
-    def part(self, by: str, key: Key) -> "ItemStudy":
-        """An error: heavy hitters are those of everybody."""
-        raise ParameterError("group", "left out: heavy hitters are those of everybody", f"{by}: {key}")
-
-    def summarize_trusted(self, items: object) -> ItemCounts:
-        """The summary of raw items."""
-        return self.study.summarize_trusted(items)
-
-    def summarize_local(self, reports: Any) -> DiscoveryCounts:  # noqa: ANN401
-        """The summary of reports."""
-        return self.question.summarize(reports)
-
-    def refuse_bad_reports(self, rejected: int, count: int) -> None:
-        """Raise `DataError` if too many reports are invalid."""
-        self.question.refuse_bad_reports(rejected, count)
-
-
-@dataclass(frozen=True)
-class ItemQuery(Query):
-    """What to count for the heavy hitters in a column."""
-
-    study: ItemStudy
+    @property
+    def reports_between(self) -> tuple[int, int]:
+        """The smallest and the largest report that a device can send."""
+        return 0, self.question.n_codes - 1
 
     @property
     def numbers(self) -> list[str]:
@@ -93,44 +63,30 @@ class ItemQuery(Query):
     @property
     def converters(self) -> dict[str, Converter]:
         """Objects as items."""
-        return {} if self.value is None else {self.value: _plain}
+        return super().converters | ({} if self.value is None else {self.value: _plain})
 
-    @property
-    def added(self) -> tuple[str, ...]:
-        """The names of the columns that are added up."""
-        return (*self.sums, "unfit")
+    def answers(self, column: "pa.Array") -> Answers:
+        """Find the items that are there."""
+        there = ~column.is_null().to_numpy(zero_copy_only=False)
+        return [shown_item(item) for item in column.to_pylist() if item is not None], there
 
-    def value_cells(self, dtype: Any, trusts: Any, code: Any) -> dict[str, Any]:  # noqa: ANN401
-        """How many items each row has, and which."""
-        x, present, unfit = text_items(dtype, str(self.value), "as items are")
-        counts, cells = self.raw_value(present, trusts, code)
-        item = nw.when(counts).then(x).otherwise(nw.lit("", nw.String))
-        return cells | {"item": item, "count": frames.indicator(counts), "unfit": frames.indicator(unfit)}
+    def summarize_reports(self, reports: Reports, key: Key | None) -> DiscoveryCounts:  # noqa: ARG002
+        """Summarize reports; there are no keys."""
+        return self.question.summarize(reports)
 
-    def report_cells(self, dtype: Any) -> dict[str, Any]:  # noqa: ANN401
-        """The code of each row."""
-        return {"code": chosen_code(dtype, str(self.report), self.study.question.n_codes - 1)}
+    def trusted_summary(self, study: HeavyHitterStudy, tally: Tally) -> ItemCounts:
+        """Return how many users have each item."""
+        self.refuse_unfit(tally, "texts")
+        counts = Counter[str]()
+        for item, count in tally.items.items():
+            counts[shown_item(item)] += count
+        del counts[OTHER]
+        return ItemCounts(study.digest, tally.sums["count"], counts, tally.sums["neither"])
 
-    def tally(self) -> "ItemTally":
-        """An empty tally."""
-        return ItemTally(column=self.value)
-
-    def raw_cells(self, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        """The items, and which of them are there."""
-        x, present, _ = text_items(dtype, str(self.value), "as items are")
-        return x, present
-
-    @classmethod
-    def device_codes(cls, text: str) -> DeviceCodes:
-        """What devices send for a column of items."""
-        question = DiscoveryQuestion.from_json(text)
-
-        def codes(column: "pa.Array", rng: np.random.Generator | None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-            items = [OTHER if item is None else shown_item(item) for item in column.to_pylist()]
-            drawn = question.randomize(items, random_state=rng).codes.astype(np.int64)
-            return drawn, ~column.is_null().to_numpy(zero_copy_only=False)
-
-        return codes
+    def local_summary(self, study: HeavyHitterStudy, tally: Tally) -> DiscoveryCounts:
+        """Return one count per code."""
+        counts = np.array([tally.codes[code] for code in range(study.discovery.n_codes)], np.int64)
+        return DiscoveryCounts(study.discovery.digest, counts, tally.bad, **tally.flags)
 
 
 def _plain(objects: list[Any]) -> tuple[list[Any], Any]:
@@ -138,26 +94,3 @@ def _plain(objects: list[Any]) -> tuple[list[Any], Any]:
     for item in {type(item): item for item in texts if not isinstance(item, str) and item is not None}.values():
         shown_item(item)  # an error: it is no text
     return texts, nw.String
-
-
-@dataclass
-class ItemTally(CountedItems[ItemCounts, DiscoveryCounts]):
-    """Counts of the rows of all users, for heavy hitters."""
-
-    def trusted_summary(self, study: ItemStudy) -> ItemCounts:
-        """How many users have each item."""
-        if self.unfit:
-            raise DataError(f"Column {self.column!r} must hold texts, but some cells hold something else.")
-        counts = Counter[str]()
-        for item, count in self.items.items():
-            counts[shown_item(item)] += count
-        del counts[OTHER]
-        return ItemCounts(study.study.digest, self.count, counts, self.neither)
-
-    def local_summary(self, study: ItemStudy) -> DiscoveryCounts:
-        """One count per code."""
-        tally = np.zeros(study.question.n_codes, np.int64)
-        for code, count in self.codes.items():
-            if code >= 0:
-                tally[code] = count
-        return DiscoveryCounts(study.digest, tally, self.bad, self.all_tied, self.seeded > 0)

@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.box import Box, grid_position, place_coordinates
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion
 from hybriddp.kmeans.statistics import BLOCK, STEP_PARTS, VERTEX_FORMULAS, Histogram, PointStatistic
-from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.study import Box, KMeansStudy, grid_position, place_coordinates
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import TableSource, nw
 from hybriddp.tables.text import Wanted
-from hybriddp.tables.trust import Trust
+from hybriddp.tables.trust import Trust, refuse_unclear
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,11 +133,7 @@ def _of_trust(frame: Any, trust: Trust | None, *, trusting: bool = True) -> Any:
         return frame
     trusts, unclear = trust.expressions(frame.collect_schema()[trust.column])
     (row,) = frames.collect(frame.select(n=frames.indicator(unclear)).select(nw.col("n").sum()))
-    if row["n"]:
-        raise DataError(
-            f"Column {trust.column!r} says neither yes nor no in {int(row['n']):,} rows. Say which word means that "
-            f"somebody trusts: {trust.column}=word."
-        )
+    refuse_unclear(trust.column, int(row["n"] or 0))
     return frame.filter(trusts if trusting else ~trusts)
 
 

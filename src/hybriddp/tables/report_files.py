@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
 from hybriddp.reporting.wording import counted
@@ -38,21 +38,6 @@ _LONGEST_VALUE = 200
 _DIGEST = rf"^[0-9a-f]{{64}}(?: {SEEDED_WORD})?$"
 
 
-class ReportStudy(Protocol):
-    """A study that reports can belong to."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of its text."""
-
-    @property
-    def title(self) -> str:
-        """Its name, and whom it is about."""
-
-    def device_json(self) -> str:
-        """The text that devices get."""
-
-
 class Origin(NamedTuple):
     """What the metadata of files say about their reports: tied to the study or not, seeded or not."""
 
@@ -60,15 +45,20 @@ class Origin(NamedTuple):
     seeded: bool = False
 
 
-def by_digest(files: Sequence[File], study: ReportStudy, digests: Collection[str]) -> list[tuple[list[File], Origin]]:
-    """Files by what their metadata say of their reports; `ProtocolError` if they name another study."""
+def by_digest(
+    files: Sequence[File], study: str, text: str, digests: Collection[str]
+) -> list[tuple[list[File], Origin]]:
+    """Group files by what their metadata say of their reports; `ProtocolError` if they name another study.
+
+    ``study`` names the study in an error, and ``text`` is what devices get.
+    """
     found: dict[Origin, list[File]] = {}
     for file in files:
         digest, seeded = _stored(file)
         if digest is not None and digest not in digests:
             raise ProtocolError(
-                f"{file.name} has reports of study {digest[:12]}…, not of {study.digest[:12]}… ({study.title!r}): "
-                f"{_difference(file, digest, study) or _must_agree(study)}."
+                f"{file.name} has reports of study {digest[:12]}…, not of {study}: "
+                f"{_difference(file, digest, text) or _must_agree(text)}."
             )
         found.setdefault(Origin(digest is not None, seeded), []).append(file)
     return [(found[origin], origin) for origin in sorted(found, key=lambda x: (not x.tied, x.seeded))]
@@ -92,24 +82,24 @@ def digest_matches(schema: Any, key: Any, whole: Collection[str], parts: dict[An
     return right, x.str.contains(_DIGEST) & ~right, right & x.str.ends_with(f" {SEEDED_WORD}")
 
 
-def refuse_foreign(count: int, table: str, study: ReportStudy) -> None:
+def refuse_foreign(count: int, table: str, study: str, text: str) -> None:
     """Raise `ProtocolError` if rows of a table carry the digest of another study."""
     if count:
         raise ProtocolError(
             f"{table} has {counted(count, 'report', 'that carries', 'that carry')} the digest of another study "
-            f"than {study.digest[:12]}… ({study.title!r}): {_must_agree(study)}."
+            f"than {study}: {_must_agree(text)}."
         )
 
 
-def _difference(file: File, digest: str, study: ReportStudy) -> str:
-    """The fields in which the study of a file and another one differ, with both values; empty if nobody can tell."""
+def _difference(file: File, digest: str, text: str) -> str:
+    """Name the fields in which the study of a file and another one differ; empty if nobody can tell."""
     from pyarrow.parquet import read_metadata
 
     stored = (read_metadata(file.name).metadata or {}).get(TEXT_KEY.encode())
     if stored is None or sha256(stored).hexdigest() != digest:
         return ""
     try:
-        return differences(json.loads(stored), json.loads(study.device_json()))
+        return differences(json.loads(stored), json.loads(text))
     except (ValueError, AttributeError):
         return ""
 
@@ -122,11 +112,11 @@ def differences(theirs: dict[str, object], mine: dict[str, object]) -> str:
     >>> differences({"name": "a", "epsilon": "1"}, {"name": "a", "epsilon": "2"})
     'epsilon is "1" in the file and "2" in this study'
     """
-    names = [name for name in dict.fromkeys([*theirs, *mine]) if theirs.get(name) != mine.get(name)]
+    differing = [name for name in dict.fromkeys([*theirs, *mine]) if theirs.get(name) != mine.get(name)]
     # Channels follow from the other fields, and say less.
-    told = [name for name in names if name != "channel"] or names
+    names = [name for name in differing if name != "channel"] or differing
     return "; ".join(
-        f"{name} is {_value(theirs, name)} in the file and {_value(mine, name)} in this study" for name in told
+        f"{name} is {_value(theirs, name)} in the file and {_value(mine, name)} in this study" for name in names
     )
 
 
@@ -137,12 +127,9 @@ def _value(fields: dict[str, object], name: str) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
-def _must_agree(study: ReportStudy) -> str:
-    if not hasattr(study, "bounds") and not hasattr(study, "categories"):  # a question of local discovery
-        return "name, epsilon and alphabet must all be the same"
-    told = "bounds, epsilon, delta" if hasattr(study, "bounds") else "categories, other, epsilon"
-    told = "bounds, epsilon, scale" if hasattr(study, "bins") else told
-    return f"kind of study, name, {told}, channel and min_group_size must all be the same"
+def _must_agree(text: str) -> str:
+    fields = [name for name in json.loads(text) if name not in ("type", "version")]
+    return f"kind of study, {', '.join(fields)} must all be the same"
 
 
 def _stored(file: File) -> tuple[str | None, bool]:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.protocol.devices import RoundReports
-from hybriddp.kmeans.protocol.round import Round, RoundTally, count_answers
+from hybriddp.kmeans.protocol.round import Round, RoundReports, RoundTally, count_answers
 from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.tables.batches import computed
 from hybriddp.tables.frames import TableSource, collect, is_text, nw, require_columns, require_polars, whole_number

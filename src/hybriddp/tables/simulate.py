@@ -3,23 +3,23 @@
 That is a simulation. It shows what the study would give; it protects nobody, since all raw values were in one place.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError
-from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.study.reports import Reports
 from hybriddp.tables.batches import computed
+from hybriddp.tables.counting import CountedTable, count
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import nw
-from hybriddp.tables.query import DeviceCodes, Query
-from hybriddp.tables.summarize import CountedTable, as_summaries, count, public_keys, query_for, table_study
-from hybriddp.tables.tally import GroupedSummaries, Key, L, Summaries, T, TableStudy
+from hybriddp.tables.frames import Frame, Table, nw
+from hybriddp.tables.query import Query
+from hybriddp.tables.summarize import Keys, Reading, TableStudy, query_for
+from hybriddp.tables.tally import GroupedSummaries, Key, Summaries
 from hybriddp.tables.text import require_column
 from hybriddp.tables.trust import Trust
 
@@ -28,47 +28,51 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@overload
-def simulate_local(
-    table: Any,  # noqa: ANN401
-    study: TableStudy[T, L],
-    *,
-    value: str,
-    trusted_if: str,
-    group: str | None = None,
-    keys: Sequence[str] | Sequence[int] | None = None,
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-    random_state: int | np.random.Generator | None = None,
-) -> Summaries[T, L] | GroupedSummaries[T, L]: ...
+class Simulating(Reading, total=False):
+    """Options of how a table is read, and of the simulated reports."""
+
+    random_state: int | np.random.Generator | None
 
 
 @overload
 def simulate_local(
-    table: Any,  # noqa: ANN401
-    study: HeavyHitterStudy,
+    table: Table,
+    study: TableStudy,
     *,
     value: str,
     trusted_if: str,
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-    random_state: int | np.random.Generator | None = None,
-) -> Summaries[Any, Any]: ...
+    group: None = None,
+    keys: None = None,
+    **options: Unpack[Simulating],
+) -> Summaries: ...
+
+
+@overload
+def simulate_local(
+    table: Table,
+    study: TableStudy,
+    *,
+    value: str,
+    trusted_if: str,
+    group: str,
+    keys: Keys,
+    **options: Unpack[Simulating],
+) -> GroupedSummaries: ...
 
 
 def simulate_local(
-    table: Any,
-    study: TableStudy[Any, Any] | HeavyHitterStudy,
+    table: Table,
+    study: TableStudy,
     *,
     value: str,
     trusted_if: str,
     group: str | None = None,
-    keys: Sequence[str] | Sequence[int] | None = None,
+    keys: Keys | None = None,
     engine: str | None = None,
     csv: CsvFormat | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> Summaries[Any, Any] | GroupedSummaries[Any, Any]:
-    """A raw table as summaries, with simulated reports of those who do not trust: for trying a study out.
+) -> Summaries | GroupedSummaries:
+    """Summarize a raw table, with simulated reports of those who do not trust, to try a study out.
 
     A simulation: the raw values were all in one place, and the reports protect nobody. Give ``estimate`` a
     ``random_state``, so that its result says so, too.
@@ -94,40 +98,36 @@ def simulate_local(
     >>> trusted.count, local.count
     (1, 2)
     """
-    study = table_study(study)
-    public = public_keys(study, group, keys)
     trust = Trust.of(trusted_if)
-    query = query_for(study, value, None, group, public, trust)
+    query = query_for(study, value, None, group, keys, trust)
     raw = CountedTable(table, query, engine, csv, in_chunks=False)
-    counted = as_summaries(study, group, count([raw], public, simulated=True), trusted=True, local=False)
+    summaries = count([raw], simulated=True).summaries(trusted=True, local=False)
     rng = None if random_state is None else np.random.default_rng(random_state)
 
-    def reports(part: TableStudy[Any, L], key: Key | None) -> L:
-        frames = (_untrusted_values(chunk.frame, query, trust, key) for chunk in raw.parts)
-        return _simulated(frames, part, query, rng)
+    def simulated(trusted: Summaries, key: Key | None) -> Summaries:
+        values = (_untrusted_values(chunk.frame, query, trust, key) for chunk in raw.parts)
+        return trusted._replace(local=_simulated(values, key, query, rng))
 
     with raw.source.reading():
-        if isinstance(counted, Summaries):
-            return Summaries(counted.trusted, reports(study, None))
-        by = counted.by
-        parts = {key: Summaries(part.trusted, reports(study.part(by, key), key)) for key, part in counted.items()}
-    return GroupedSummaries(by, parts, counted.other)
+        if isinstance(summaries, Summaries):
+            return simulated(summaries, None)
+        parts = {key: simulated(part, key) for key, part in summaries.items()}
+    return GroupedSummaries(summaries.by, parts, summaries.other)
 
 
-def _simulated(frames: Iterable[Any], study: TableStudy[T, L], query: Query, rng: np.random.Generator | None) -> L:
-    """The reports that devices would have sent for the values of frames; in Spark the workers draw, without a seed."""
-    summary: Any = study.summarize_local(Reports(np.empty(0, np.int64), study.whole_digest))
+def _simulated(frames: Iterable[Frame], key: Key | None, query: Query, rng: np.random.Generator | None) -> Any:  # noqa: ANN401
+    """Summarize the reports that devices would have sent; in Spark the workers draw, without a seed."""
+    digest = query.question.digest
+    summary = query.summarize_reports(Reports(np.empty(0, np.int64), digest), key)
     for values in frames:
         generator = None if hasattr(values.to_native(), "mapInArrow") else rng
-        work = partial(_drawn, make=query.device_codes, text=study.to_json(), rng=generator)
-        for codes in computed(values, work, np.int64):
-            summary = summary + study.summarize_local(Reports(codes, study.whole_digest, seeded=True))
-    simulated: L = summary
-    return simulated
+        for codes in computed(values, partial(_drawn, query=query, rng=generator), np.int64):
+            summary = summary + query.summarize_reports(Reports(codes, digest, seeded=True), key)
+    return summary
 
 
-def _untrusted_values(frame: Any, query: Query, trust: Trust, key: Key | None) -> Any:  # noqa: ANN401
-    """The values of those who do not trust, of all users or of a key's."""
+def _untrusted_values(frame: Frame, query: Query, trust: Trust, key: Key | None) -> Frame:
+    """Select the values of those who do not trust, of all users or of a key's."""
     schema = frame.collect_schema()
     trusts, _ = trust.expressions(schema[trust.column])
     x, present = query.raw_cells(schema[query.value])
@@ -138,21 +138,18 @@ def _untrusted_values(frame: Any, query: Query, trust: Trust, key: Key | None) -
 
 
 def _drawn(
-    batches: Iterable["pa.RecordBatch"],
-    make: Callable[[str], DeviceCodes],
-    text: str,
-    rng: np.random.Generator | None,
+    batches: Iterable["pa.RecordBatch"], query: Query, rng: np.random.Generator | None
 ) -> Iterator[NDArray[np.int64]]:
-    device_codes = make(text)
+    """Draw the codes of batches of values, in a worker if the table is Spark's."""
     for batch in batches:
-        codes, answers = device_codes(batch.column(0), rng)
+        codes, answers = query.device_codes(batch.column(0), rng)
         yield codes[answers]
 
 
 def simulate_devices(
-    frame: "DataFrame", study: TableStudy[Any, Any], *, value: str, report: str = "code", seed: int | None = None
+    frame: "DataFrame", study: TableStudy, *, value: str, report: str = "code", seed: int | None = None
 ) -> "DataFrame":
-    """A PySpark table with one more column: the code that each user's device would have sent.
+    """Add a column to a PySpark table, the code that each user's device would have sent.
 
     A simulation, for tests and for planning. On real devices a value never leaves; here the raw values were all in
     one place, so the codes protect nobody by themselves. Spark computes the codes anew whenever the table is used:
@@ -163,7 +160,7 @@ def simulate_devices(
     frame : pyspark.sql.DataFrame
         One row per user. Workers need hybriddp too.
     study : MeanStudy, FrequencyStudy or DistributionStudy
-        The study that the devices take part in. It travels to the workers as its text.
+        The study that the devices take part in. It travels to the workers.
     value : str
         The column of raw values. Those that are missing, NaN or infinite, or none of the categories, get no code.
     report : str
@@ -181,7 +178,6 @@ def simulate_devices(
         raise DataError(f"frame must be a PySpark DataFrame, got {type(frame).__name__}.")
     from pyspark.sql.types import LongType, NumericType, StringType, StructField, StructType
 
-    public_keys(study, None, None)
     query = query_for(study, value, None)
     require_column(value, frame.columns, "The table")
     numeric = value in query.numbers
@@ -193,24 +189,19 @@ def simulate_devices(
     if seed is not None:
         _check.integer("seed", seed, at_least=0)
     schema = StructType([*frame.schema.fields, StructField(report, LongType())])
-    return frame.mapInArrow(_randomizer(query.device_codes, study.to_json(), value, report, seed), schema)
+    return frame.mapInArrow(partial(_with_codes, query=query, report=report, seed=seed), schema)
 
 
-def _randomizer(
-    make: Callable[[str], DeviceCodes], text: str, value: str, report: str, seed: int | None
-) -> Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
-    """What a worker does with the batches of a partition."""
+def _with_codes(
+    batches: Iterable["pa.RecordBatch"], query: Query, report: str, seed: int | None
+) -> Iterator["pa.RecordBatch"]:
+    """Add the column of codes to the batches of a partition, in a worker."""
+    import pyarrow as pa
+    from pyspark import TaskContext
 
-    def randomize(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-        import pyarrow as pa
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        partition = 0 if context is None else int(context.partitionId())
-        rng = None if seed is None else np.random.default_rng([seed, partition])
-        device_codes = make(text)
-        for batch in batches:
-            codes, answers = device_codes(batch.column(value), rng)
-            yield batch.append_column(report, pa.array(codes, mask=~answers))
-
-    return randomize
+    context = TaskContext.get()
+    partition = 0 if context is None else int(context.partitionId())
+    rng = None if seed is None else np.random.default_rng([seed, partition])
+    for batch in batches:
+        codes, answers = query.device_codes(batch.column(query.value), rng)
+        yield batch.append_column(report, pa.array(codes, mask=~answers))

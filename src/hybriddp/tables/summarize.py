@@ -1,110 +1,90 @@
-"""Any table to summaries, by one code path: pandas, Polars (eager or lazy), PyArrow, DuckDB, PySpark, files.
+"""Any table to summaries, by one code path: pandas, Polars (eager or lazy), PyArrow, DuckDB, PySpark, files."""
 
-A table is counted chunk by chunk, or user by user, and what came out is checked before it becomes summaries.
-"""
-
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack, overload
+from collections.abc import Sequence
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from hybriddp import _check
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.mean.study import MeanStudy
 from hybriddp.shares.study import FrequencyStudy
+from hybriddp.tables.counting import CountedTable, Progress, count
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.distribution import DistributionQuery
-from hybriddp.tables.frames import Chunk, TableSource, lazy_frame, open_chunks
-from hybriddp.tables.items import ItemQuery, ItemStudy
+from hybriddp.tables.frames import Table
+from hybriddp.tables.items import ItemQuery
 from hybriddp.tables.mean import MeanQuery
 from hybriddp.tables.paths import expand, file_names
 from hybriddp.tables.query import Query
-from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, by_digest
 from hybriddp.tables.shares import FrequencyQuery
-from hybriddp.tables.tally import GroupedSummaries, Key, L, Summaries, T, TableStudy, Tally, check
+from hybriddp.tables.tally import GroupedSummaries, Key, Summaries
 from hybriddp.tables.trust import Trust
-from hybriddp.tables.users import REPEATED, one_row_each
 
-QUERIES: dict[type[Any], type[Query]] = {
+TableStudy = MeanStudy | FrequencyStudy | HeavyHitterStudy | DistributionStudy
+"""A study that a table can be counted for."""
+
+Keys = Sequence[str] | Sequence[int]
+_QUERIES: dict[type[Any], type[Query]] = {
     MeanStudy: MeanQuery,
     FrequencyStudy: FrequencyQuery,
-    ItemStudy: ItemQuery,
+    HeavyHitterStudy: ItemQuery,
     DistributionStudy: DistributionQuery,
 }
-"""What is counted for each kind of study."""
-
-Progress = Callable[[float | None], object]
-"""Is told which share of a table has been counted, from 0 to 1; None while that is not known."""
 
 
-class Counting(TypedDict, total=False):
+class Reading(TypedDict, total=False):
+    """Options of how a table is read."""
+
+    engine: str | None
+    csv: CsvFormat | None
+
+
+class Counting(Reading, total=False):
     """Options of how a table is read, and its users are counted."""
 
     user: str | None
     repeated: str
-    engine: str | None
-    csv: CsvFormat | None
     progress: Progress | None
 
 
-@overload
-def summarize(
-    table: Any,  # noqa: ANN401
-    study: TableStudy[T, L],
-    *,
-    value: str | None = None,
-    report: str | None = None,
-    group: None = None,
-    keys: None = None,
-    trusted_if: str | None = None,
-    **options: Unpack[Counting],
-) -> Summaries[T, L]: ...
+class Both(Counting, total=False):
+    """Options of a table that may have both groups."""
+
+    value: str | None
+    report: str | None
+    trusted_if: str | None
 
 
 @overload
 def summarize(
-    table: Any,  # noqa: ANN401
-    study: TableStudy[T, L],
-    *,
-    value: str | None = None,
-    report: str | None = None,
-    group: str,
-    keys: Sequence[str] | Sequence[int],
-    trusted_if: str | None = None,
-    **options: Unpack[Counting],
-) -> GroupedSummaries[T, L]: ...
+    table: Table, study: TableStudy, *, group: None = None, keys: None = None, **options: Unpack[Both]
+) -> Summaries: ...
 
 
 @overload
 def summarize(
-    table: Any,  # noqa: ANN401
-    study: HeavyHitterStudy,
-    *,
-    value: str | None = None,
-    report: str | None = None,
-    trusted_if: str | None = None,
-    **options: Unpack[Counting],
-) -> Summaries[Any, Any]: ...
+    table: Table, study: TableStudy, *, group: str, keys: Keys, **options: Unpack[Both]
+) -> GroupedSummaries: ...
 
 
 def summarize(
-    table: Any,
-    study: TableStudy[Any, Any] | HeavyHitterStudy,
+    table: Table,
+    study: TableStudy,
     *,
     value: str | None = None,
     report: str | None = None,
     group: str | None = None,
-    keys: Sequence[str] | Sequence[int] | None = None,
+    keys: Keys | None = None,
     trusted_if: str | None = None,
     user: str | None = None,
     repeated: str = "refuse",
     engine: str | None = None,
     csv: CsvFormat | None = None,
     progress: Progress | None = None,
-) -> Summaries[Any, Any] | GroupedSummaries[Any, Any]:
-    """The trusted and the local users of a table as summaries.
+) -> Summaries | GroupedSummaries:
+    """Summarize the trusted and the local users of a table.
 
     Parameters
     ----------
@@ -166,58 +146,56 @@ def summarize(
     """
     if value is None and report is None:
         raise ParameterError("value", "the name of a column, or report must be", value)
-    study = table_study(study)
-    public = public_keys(study, group, keys)
-    _check.choice("repeated", repeated, REPEATED)
     trust = None if trusted_if is None else Trust.of(trusted_if)
-    query = query_for(study, value, report, group, public, trust, user)
+    query = query_for(study, value, report, group, keys, trust, user)
     source = CountedTable(table, query, engine, csv, in_chunks=progress is not None and user is None)
-    tallies = count([source], public, progress, repeated=repeated)
-    return as_summaries(study, group, tallies, trusted=value is not None, local=report is not None)
+    return count([source], progress, repeated=repeated).summaries(trusted=value is not None, local=report is not None)
 
 
 @overload
 def summarize_both(
-    trusted: Any,  # noqa: ANN401
-    local: Any,  # noqa: ANN401
-    study: TableStudy[T, L],
+    trusted: Table,
+    local: Table,
+    study: TableStudy,
     *,
     value: str,
     report: str,
-    group: str | None = None,
-    keys: Sequence[str] | Sequence[int] | None = None,
+    group: None = None,
+    keys: None = None,
     **options: Unpack[Counting],
-) -> Summaries[T, L] | GroupedSummaries[T, L]: ...
+) -> Summaries: ...
 
 
 @overload
 def summarize_both(
-    trusted: Any,  # noqa: ANN401
-    local: Any,  # noqa: ANN401
-    study: HeavyHitterStudy,
+    trusted: Table,
+    local: Table,
+    study: TableStudy,
     *,
     value: str,
     report: str,
+    group: str,
+    keys: Keys,
     **options: Unpack[Counting],
-) -> Summaries[Any, Any]: ...
+) -> GroupedSummaries: ...
 
 
 def summarize_both(
-    trusted: Any,
-    local: Any,
-    study: TableStudy[Any, Any] | HeavyHitterStudy,
+    trusted: Table,
+    local: Table,
+    study: TableStudy,
     *,
     value: str,
     report: str,
     group: str | None = None,
-    keys: Sequence[str] | Sequence[int] | None = None,
+    keys: Keys | None = None,
     user: str | None = None,
     repeated: str = "refuse",
     engine: str | None = None,
     csv: CsvFormat | None = None,
     progress: Progress | None = None,
-) -> Summaries[Any, Any] | GroupedSummaries[Any, Any]:
-    """A table of trusted users and another of local ones, which may have other columns, as summaries.
+) -> Summaries | GroupedSummaries:
+    """Summarize a table of trusted users and another of local ones, which may have other columns.
 
     Without ``user`` it is the same as two calls of `summarize`. With it, nobody may be in both tables. A file or table
     that is given for both groups is refused: everybody in it would be counted twice.
@@ -244,142 +222,48 @@ def summarize_both(
     >>> both.trusted.count, both.local.count
     (2, 3)
     """
-    study = table_study(study)
-    public = public_keys(study, group, keys)
-    _check.choice("repeated", repeated, REPEATED)
+    columns = ((value, None), (None, report))
+    queries = [query_for(study, raw, code, group, keys, user=user) for raw, code in columns]
     named = [file_names(table) for table in (trusted, local)]
     expand([name for names in named for name in names or ()])  # refuses a file that is named twice
     if trusted is local:
         raise DataError("The same table is given for both groups: its users would be counted twice.")
-
-    def opened(table: Any, value: str | None, report: str | None) -> CountedTable:  # noqa: ANN401
-        reader = None if file_names(table) is None else engine
-        query = query_for(study, value, report, group, public, user=user)
-        return CountedTable(table, query, reader, csv, in_chunks=progress is not None and user is None)
-
-    tables = [opened(trusted, value, None), opened(local, None, report)]
-    tallies = count(tables, public, progress, repeated=repeated)
-    return as_summaries(study, group, tallies, trusted=True, local=True)
+    in_chunks = progress is not None and user is None
+    tables = [
+        CountedTable(table, query, engine if names else None, csv, in_chunks=in_chunks)
+        for table, names, query in zip((trusted, local), named, queries, strict=True)
+    ]
+    return count(tables, progress, repeated=repeated).summaries(trusted=True, local=True)
 
 
-# Counting
+# Which query
 
 
-class _Part(NamedTuple):
-    """Rows that are counted at once, their size beside the others, and what metadata say about their reports."""
-
-    frame: Any
-    size: int
-    origin: Origin
-
-
-class CountedTable:
-    """A table, and what to count in it."""
-
-    def __init__(
-        self,
-        table: Any,  # noqa: ANN401
-        query: Query,
-        engine: str | None,
-        csv: CsvFormat | None,
-        *,
-        in_chunks: bool,
-    ) -> None:
-        self.query = query
-        self.source = source = TableSource.of(table, engine, query.wanted(csv))
-        with source.reading():
-            opened = [(Chunk(table, 1), Origin())]
-            if source.names is not None:
-                tied = query.report is not None
-                groups = by_digest(source.files, query.study, query.digests) if tied else [(source.files, Origin())]
-                opened = [
-                    (chunk, origin)
-                    for files, origin in groups
-                    for chunk in open_chunks(files, source.engine, source.wanted, small=in_chunks)
-                ]
-            answers = [query.trust.column] if query.trust else []
-            texts = [DIGEST_COLUMN] if query.report is not None else []
-            how: dict[str, Any] = {"answers": answers, "texts": texts, "converters": query.converters}
-            self.parts = [
-                _Part(lazy_frame(chunk.table, query.numbers, **how), chunk.size, origin) for chunk, origin in opened
-            ]
-        self.source.require([part.frame for part in self.parts])
-
-
-def count(
-    tables: Sequence[CountedTable],
-    keys: Sequence[Key],
-    progress: Progress | None = None,
-    *,
-    repeated: str = "refuse",
-    simulated: bool = False,
-) -> dict[Key | None, Tally[Any, Any]]:
-    """Count tables into the tallies of all keys, and of None for rows that have none of them."""
-    tallies: dict[Key | None, Tally[Any, Any]] = {key: tables[0].query.tally() for key in (*keys, None)}
-    parts = [(table, part) for table in tables for part in table.parts]
-    whole, done = sum(part.size for _, part in parts) or 1, 0
-    tell = progress or (lambda _: None)
-    tell(0.0 if len(parts) > 1 else None)
-    first = tables[0].query
-    if any(table.query.user is not None for table in tables):
-        _count_users(tables, tallies, repeated)
-        tell(1.0)
-    else:
-        for table, part in parts:
-            with table.source.reading():
-                table.query.count(table.query.cells(part.frame, part.origin), tallies)
-            done += part.size
-            tell(done / whole)
-    titles = [table.source.title for table in tables if table.query.report is not None]
-    title = " or ".join(titles) or tables[0].source.title
-    column = first.trust.column if first.trust else None
-    check(list(tallies.values()), first.study, title, column, simulated=simulated)
-    return tallies
-
-
-def _count_users(tables: Sequence[CountedTable], tallies: dict[Key | None, Tally[Any, Any]], repeated: str) -> None:
-    """Count all parts together, since a user may be in several of them."""
-    cells: list[Any] = []
-    for table in tables:
-        with table.source.reading():
-            cells += [table.query.cells(part.frame, part.origin) for part in table.parts]
-    query = tables[0].query
-    with tables[0].source.reading():
-        query.count(one_row_each(cells, str(query.user), repeated, query.no_item), tallies)
-
-
-def as_summaries(
-    study: TableStudy[T, L],
-    group: str | None,
-    tallies: dict[Key | None, Tally[Any, Any]],
-    *,
-    trusted: bool,
-    local: bool,
-) -> Summaries[T, L] | GroupedSummaries[T, L]:
-    """Tallies as the summaries of a study, or of its part for every key."""
-    other = tallies.pop(None)
-    if group is None:
-        return other.summaries(study, trusted=trusted, local=local)
-    parts = {
-        key: tally.summaries(study.part(group, key), trusted=trusted, local=local)
-        for key, tally in tallies.items()
-        if key is not None
-    }
-    return GroupedSummaries(group, parts, other.rows)
-
-
-def public_keys(
-    study: TableStudy[Any, Any], group: str | None, keys: Sequence[str] | Sequence[int] | None
-) -> list[Key]:
-    """The keys of the groups, once they and the study have been checked."""
-    if type(study) not in QUERIES:
+def query_for(
+    study: Any,  # noqa: ANN401
+    value: str | None,
+    report: str | None,
+    group: str | None = None,
+    keys: Keys | None = None,
+    trust: Trust | None = None,
+    user: str | None = None,
+) -> Query:
+    """Make the query for a study, of heavy hitters about their dictionary if there is one, once all is checked."""
+    if isinstance(study, HeavyHitterStudy) and study.domain is not None:
+        study = study.dictionary
+    if type(study) not in _QUERIES:
         kinds = "a MeanStudy, a FrequencyStudy, a HeavyHitterStudy or a DistributionStudy"
         raise ParameterError("study", kinds, type(study).__name__, shown_as="type")
-    if group is not None and isinstance(study, ItemStudy):
+    if group is not None and isinstance(study, HeavyHitterStudy):
         raise ParameterError("group", "left out: heavy hitters are those of everybody", group)
     if (group is None) != (keys is None):
         raise ParameterError("keys", "given exactly if group is", keys)
-    if group is None or keys is None:
+    return _QUERIES[type(study)](study, value, report, group, _public_keys(keys), trust, user)
+
+
+def _public_keys(keys: Keys | None) -> list[Key]:
+    """Check the keys of the groups."""
+    if keys is None:
         return []
     words = "all texts or all integers that fit into Int64, at least one, none of them twice"
     if isinstance(keys, str) or not hasattr(keys, "__iter__"):
@@ -391,15 +275,3 @@ def public_keys(
     if not public or not (texts or integers) or len(set(public)) < len(public):
         raise ParameterError("keys", words, keys)
     return public
-
-
-def table_study(study: TableStudy[T, L] | HeavyHitterStudy) -> TableStudy[Any, Any]:
-    """What tables count: of heavy hitters, the items or what is known about a dictionary."""
-    if not isinstance(study, HeavyHitterStudy):
-        return study
-    return ItemStudy(study) if study.domain is None else study.dictionary
-
-
-def query_for(study: TableStudy[Any, Any], *columns: Any, **more: Any) -> Query:  # noqa: ANN401
-    """What is counted for a study, in these columns."""
-    return QUERIES[type(study)](study, *columns, **more)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.reporting.wording import counted
 from hybriddp.tables.frames import is_text, nw
 
 YES = ("yes", "y", "true", "t", "1", "1.0", "on", "ja", "j", "oui", "si", "sí", "sì", "sim")
@@ -62,6 +63,15 @@ class Trust:
             return x == (float(word) if named is None else named), always
         except ValueError:
             raise ParameterError("trusted_if", "column=number, since it holds numbers", self.word) from None
+
+
+def refuse_unclear(column: str, n_rows: int) -> None:
+    """Raise `DataError` if rows say neither that somebody trusts nor that they do not."""
+    if n_rows:
+        raise DataError(
+            f"Column {column!r} says neither yes nor no in {counted(n_rows, 'row')}. Say which word means that "
+            f'somebody trusts: trusted_if="{column}=WORD".'
+        )
 
 
 def _spelled(words: tuple[str, ...]) -> list[str]:

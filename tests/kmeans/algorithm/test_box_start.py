@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.box_start import box_start, start_doubt
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.density import Density
-from hybriddp.kmeans.algorithm.grid_start import GridFrequencies
+from hybriddp.kmeans.algorithm.density import Density, GridFrequencies
+from hybriddp.kmeans.algorithm.low_dim import box_start, start_doubt
+from hybriddp.kmeans.algorithm.problem import ClusterEstimate
 from hybriddp.kmeans.algorithm.tuning import LEAST_SD
 from hybriddp.kmeans.clustering import nearest
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion
 
 GRID = GridQuestion(None, np.zeros(2), np.full(2, 0.05), (21, 21))
 CENTERS = np.array([[0.25, 0.3], [0.75, 0.7]])

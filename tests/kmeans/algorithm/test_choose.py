@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ParameterError
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_users, trusted_pays
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import ClusterEstimate, PublishedVector, Step, StepResult
+from hybriddp.kmeans.protocol.budget import choose_algorithm, require_users, trusted_pays
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import chi2
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, Doubts, StartDoubt, half_distances
+from hybriddp.kmeans.algorithm.problem import ClusterEstimate, Doubts, StartDoubt, half_distances
 from hybriddp.kmeans.algorithm.tuning import GUARD_LEVEL, LEAST_SIZE
-from hybriddp.kmeans.reports.base import ResidualSums
+from hybriddp.kmeans.reports.means import ResidualSums
 
 FAR = 1e9
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.covariance import InitialMoments, _shrinkage, estimate_moments, initial_moments
+from hybriddp.kmeans.algorithm.axes import InitialMoments, _shrinkage, estimate_moments, initial_moments
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.algorithm.tuning import (
     LEAST_SHAPE,
@@ -16,9 +16,8 @@ from hybriddp.kmeans.algorithm.tuning import (
     SQUARE_RADII,
     USUAL_VARIANCE,
 )
-from hybriddp.kmeans.protocol.devices import simulate_devices
-from hybriddp.kmeans.reports.clipping import usual_size
-from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
+from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.reports.moments import SecondMomentQuestion, usual_size
 from hybriddp.kmeans.statistics import SecondMoments
 from hybriddp.randomness import byte_source
 

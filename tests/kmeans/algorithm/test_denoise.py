@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.denoise import at_most_all, denoised, haar_shrunk, threshold
+from hybriddp.kmeans.algorithm.density import at_most_all, denoised, haar_shrunk, threshold
 
 SHAPES = [(2,), (7,), (2, 2), (5, 8), (16, 16), (3, 4, 6)]
 

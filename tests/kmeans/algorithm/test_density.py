@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.density import Clipping, Density
-from hybriddp.kmeans.algorithm.grid_start import GridFrequencies
+from hybriddp.kmeans.algorithm.density import Clipping, Density, GridFrequencies
 from hybriddp.kmeans.clustering import nearest, wcss
-from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion
+from hybriddp.kmeans.reports.moments import clipping_factor_lengths, clipping_factor_signs
 from tests.levels import z_limit
 
 GRID = GridQuestion(None, np.zeros(2), np.full(2, 0.01), (101, 101))

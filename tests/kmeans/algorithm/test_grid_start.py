@@ -7,17 +7,11 @@ import pytest
 from scipy.optimize import nnls
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.grid_start import (
-    GridFrequencies,
-    blended,
-    bump_weights,
-    main_grid,
-    seeds,
-)
+from hybriddp.kmeans.algorithm.density import GridFrequencies, blended
+from hybriddp.kmeans.algorithm.high_dim import bump_weights, main_grid, seeds
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, StepResult
 from hybriddp.kmeans.algorithm.tuning import BUMP_PENALTY, MAIN_REACH, MAIN_SIZES, MAIN_VERTICES
-from hybriddp.kmeans.reports.base import Projection
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion, Projection
 
 
 def test_blends_are_by_inverse_variance_at_the_average_vertex() -> None:

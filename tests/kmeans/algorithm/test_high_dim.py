@@ -3,11 +3,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.high_dim import _merged, high_dim_algorithm, merge_starts, within_cluster_sd
-from hybriddp.kmeans.algorithm.main_axes import MainAxes
-from hybriddp.kmeans.algorithm.plans import plan_for
-from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, StepResult
+from hybriddp.kmeans.algorithm.axes import MainAxes
+from hybriddp.kmeans.algorithm.high_dim import _merged, high_dim_algorithm, merge_starts, plan_for, within_cluster_sd
+from hybriddp.kmeans.algorithm.problem import ClusterEstimate, Problem, PublishedVector, StepResult
 from hybriddp.kmeans.algorithm.tuning import BETWEEN, LEAST_WITHIN, MERGED_VARIANCE, OVER_SEED
 from hybriddp.kmeans.reports.base import ReportTally
 

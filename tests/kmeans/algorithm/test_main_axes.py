@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.main_axes import MainAxes, first_axes, with_first_axes
-from hybriddp.kmeans.algorithm.problem import Effort, Problem
-from hybriddp.kmeans.algorithm.rounds import shift_noise
+from hybriddp.kmeans.algorithm.axes import MainAxes, first_axes, with_first_axes
+from hybriddp.kmeans.algorithm.problem import ClusterEstimate, Effort, Problem
+from hybriddp.kmeans.algorithm.steps import shift_noise
 from hybriddp.kmeans.algorithm.tuning import BETWEEN, LEAST_REST, LEAST_TOTAL, MOST_TOTAL
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.reports.base import Labels

@@ -5,14 +5,14 @@ import pytest
 
 from hybriddp.channels.unary import symbol_variance
 from hybriddp.errors import ParameterError
-from hybriddp.kmeans.algorithm.grid_start import root_precision
-from hybriddp.kmeans.algorithm.plans import (
+from hybriddp.kmeans.algorithm.high_dim import (
     DOMINANT,
     LARGE,
     LEAST_EPSILON_FRACTION,
     SMALL,
     BudgetPlan,
     plan_for,
+    root_precision,
     trusted_takes_part,
 )
 from hybriddp.kmeans.algorithm.problem import Effort, Problem

@@ -15,19 +15,21 @@ from hybriddp._check import FloatArray
 from hybriddp.channels import UnaryEncoding
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.algorithm.problem import PublishedVector
-from hybriddp.kmeans.algorithm.rounds import trusted_sums
+from hybriddp.kmeans.algorithm.steps import trusted_sums
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
-from hybriddp.kmeans.protocol.devices import simulate_devices
-from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualSums
+from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally
 from hybriddp.kmeans.reports.codebook import best_choice
-from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
-from hybriddp.kmeans.reports.label_signs import (
+from hybriddp.kmeans.reports.means import (
     LABEL_FRACTION,
+    DirectionQuestion,
     LabelSignsQuestion,
-    by_directions,
+    ResidualSums,
     cyclic,
+    direction_gains,
     local_sums,
     mean_asks,
+    mean_reports,
 )
 from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.privacy import Privacy
@@ -251,7 +253,7 @@ def test_there_is_always_a_question_that_its_channel_can_carry(k: int, d: int, e
         assert ask.question.n_symbols <= ask.channel.n_symbols <= 4096
         chosen = ask.channel.n_chosen
         assert ask.question.n_chosen == chosen
-    assert (len(asks) == 2) == by_directions(k, d, epsilon)
+    assert (len(asks) == 2) == mean_reports(k, d, epsilon).by_length
 
 
 @pytest.mark.parametrize(("d", "s"), [(1, 1), (3, 2), (4, 4), (7, 3)])
@@ -263,7 +265,7 @@ def test_all_coordinates_are_asked_for_equally_often(d: int, s: int) -> None:
 
 @pytest.mark.parametrize("d", [2, 4, 16])
 def test_directions_are_chosen_for_small_epsilon_and_signs_for_large(d: int) -> None:
-    chosen = [by_directions(8, d, epsilon) for epsilon in np.linspace(0.25, 12, 48)]
+    chosen = [mean_reports(8, d, epsilon).by_length for epsilon in np.linspace(0.25, 12, 48)]
     assert chosen[0]
     assert not chosen[-1]
     assert sorted(chosen, reverse=True) == chosen  # one change, no back and forth

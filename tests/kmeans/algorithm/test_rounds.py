@@ -1,6 +1,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,13 +9,12 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import Effort, Problem, StepResult
-from hybriddp.kmeans.algorithm.rounds import next_round, shift_noise, widest_clip
+from hybriddp.kmeans.algorithm import steps
+from hybriddp.kmeans.algorithm.problem import ClusterEstimate, Effort, Problem, StepResult
+from hybriddp.kmeans.algorithm.steps import next_round, shift_noise, widest_clip
 from hybriddp.kmeans.algorithm.tuning import CLIP_RADII, L1_RADIUS, USUAL_RADIUS, ClipRadius
-from hybriddp.kmeans.protocol.devices import simulate_devices
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
+from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
 from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.randomness import byte_source
 from tests.levels import z_limit
@@ -53,8 +53,9 @@ def test_the_noise_of_a_shift_is_that_of_its_update(epsilon: str) -> None:
     n, users, cost = 50_000, Fraction(1, 5), Fraction(1, 4)
     local, both = Problem(K, np.ones(D), epsilon, 0, n), Problem(K, np.ones(D), epsilon, 2000, n)
     alone = shift_noise(local, K, D, Effort(users, cost))
-    algorithm = next_round(local, "", _known(1e-12), np.full(K, SD), Effort(users, cost), USUAL_RADIUS)
-    step = next(algorithm)
+    algorithm = next_round(local, "", _known(1e-12), np.full(K, SD), Effort(users, cost))
+    with mock.patch.object(steps, "widest_clip", return_value=USUAL_RADIUS):
+        step = next(algorithm)
     points, rng = _points(int(n * users), 3), np.random.default_rng(0)
     parts = [(ask, points[: int(ask.user_fraction * n)]) for ask in step.asks]
     answers = [simulate_devices(ask, iter([some]), source=byte_source(1), rng=rng) for ask, some in parts]
@@ -71,7 +72,8 @@ def test_the_noise_of_a_shift_is_that_of_its_update(epsilon: str) -> None:
 def _asked(epsilon: str, known: ClusterEstimate, clip: ClipRadius) -> tuple[FloatArray, FloatArray]:
     """Radii of local users and of the trusted group."""
     problem = Problem(K, np.ones(D), epsilon, 10**4, 10**7)
-    step = next(next_round(problem, "", known, np.full(K, SD), Effort(Fraction(1, 10), Fraction(1, 10)), clip))
+    with mock.patch.object(steps, "widest_clip", return_value=clip):
+        step = next(next_round(problem, "", known, np.full(K, SD), Effort(Fraction(1, 10), Fraction(1, 10))))
     question, release = step.asks[-1].question, step.release
     assert isinstance(question, LabelSignsQuestion | DirectionQuestion)
     assert release is not None

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.protocol.devices import RoundReports
-from hybriddp.kmeans.protocol.round import Round, RoundTally
+from hybriddp.kmeans.protocol.round import Round, RoundReports, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy

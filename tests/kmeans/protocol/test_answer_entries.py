@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
-from hybriddp.kmeans.protocol.answer_entries import AnswerEntries
-from hybriddp.kmeans.protocol.answers import messages_of, received_reports
+from hybriddp.kmeans.protocol.answers import AnswerEntries, messages_of, received_reports
 from hybriddp.kmeans.protocol.round import Round
 
 

@@ -11,11 +11,10 @@ from hybriddp.channels import RandomizedResponse, UnaryEncoding
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.protocol.answers import Message, messages_of, received_reports
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.reports.base import Ask, Labels
+from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels
 from hybriddp.kmeans.reports.codebook import Directions
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.second_moment import LengthQuestion
+from hybriddp.kmeans.reports.means import DirectionQuestion
+from hybriddp.kmeans.reports.moments import LengthQuestion
 from hybriddp.kmeans.study import KMeansStudy
 
 STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=2)

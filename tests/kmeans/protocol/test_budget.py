@@ -11,18 +11,11 @@ import pytest
 from hybriddp.errors import BudgetError
 from hybriddp.kmeans import HybridKMeans, HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, Release
+from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.budget import TrustedBudget, sensitivity
-from hybriddp.kmeans.reports.base import Labels
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import (
-    ClusterSizes,
-    ClusterSums,
-    Histogram,
-    PointArray,
-    PointStatistic,
-    SecondMoments,
-)
+from hybriddp.kmeans.reports.base import GridQuestion, Labels
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointStatistic, SecondMoments
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
 from hybriddp.release import release as door

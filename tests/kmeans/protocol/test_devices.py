@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from hybriddp.channels.unary import symbol_channel
-from hybriddp.kmeans.protocol.devices import answer_asks, ask_limits
+from hybriddp.kmeans.protocol.round import answer_asks, ask_limits
 from hybriddp.kmeans.reports.base import Ask, Labels
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion, cyclic
+from hybriddp.kmeans.reports.means import LabelSignsQuestion, cyclic
 from hybriddp.randomness import ByteSource, SeededBytes
 
 

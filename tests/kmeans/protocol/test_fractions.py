@@ -11,14 +11,16 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.statistics import PointArray, PointStatistic
+from hybriddp.kmeans.statistics import PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
 from hybriddp.release import Event, Ledger, Statistic
 from hybriddp.release import release as door
+from hybriddp.release.ledger.store import MemoryLedgerStore
 from hybriddp.release.mechanisms import Mechanism
 from tests.kmeans.exact import Setting, steps_by_setting
 from tests.kmeans.servers import as_text, started, trusted_ledger
@@ -150,12 +152,12 @@ def test_with_too_small_a_ledger_nothing_is_released_and_no_noise_drawn(
     trusted, _ = setting.points()
     ledger = trusted_ledger(Privacy(epsilon="0.0142"))
     group = Spy(setting.study, trusted, ledger)
-    before = ledger.to_json()
+    before = ledger.to_dict()
     monkeypatch.setattr(door, "_add_noise", fail)
     monkeypatch.setattr(SystemBytes, "fill", fail)
     with pytest.raises(BudgetError, match="Nothing has been spent"):
         started(setting.study, n_local=setting.n_local, trusted=group, ledger=ledger)
-    assert ledger.to_json() == before
+    assert ledger.to_dict() == before
     assert not group.statistics
     assert not group.asked
 
@@ -296,7 +298,7 @@ def test_a_state_that_has_spent_nothing_yet_goes_on_with_its_ledger_only(tmp_pat
             with pytest.raises(ProtocolError, match="not the one that the study"):
                 HybridKMeansServer.from_json(state, trusted=trusted, ledger=other)
         (tmp_path / "other").unlink()
-        again = Ledger.from_json(begun.to_json(), count="trusted")
+        again = begun.copy()
         assert HybridKMeansServer.from_json(state, trusted=trusted, ledger=again).to_json() == state
     assert Ledger.open(tmp_path / "made", count="trusted").events == ()
     ended = HybridKMeansServer.from_json(state, trusted=trusted, ledger=Ledger.open(tmp_path / "made", count="trusted"))
@@ -318,8 +320,7 @@ def test_a_ledger_that_lacks_a_part_of_what_was_spent_is_another_one() -> None:
     setting = SETTINGS[4]
     ledger = trusted_ledger(Privacy(epsilon=20))
     states, _ = _rounds(setting, ledger)
-    fields = json.loads(ledger.to_json())
-    shorter = Ledger.from_json(json.dumps({**fields, "events": fields["events"][:1]}))
+    shorter = Ledger.open(MemoryLedgerStore(ledger._header, ledger.events[:1]))
     assert shorter.nonce == ledger.nonce
     with pytest.raises(ProtocolError, match="not the one that the study"):
         HybridKMeansServer.from_json(states[-1], trusted=setting.points()[0], ledger=shorter)

@@ -16,8 +16,7 @@ from hybriddp.channels import Channel, RandomizedResponse, UnaryEncoding, Window
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.reports.base import question_of
+from hybriddp.kmeans.protocol.round import Round, question_of
 from hybriddp.kmeans.study import KMeansStudy
 from tests.kmeans.servers import as_text
 

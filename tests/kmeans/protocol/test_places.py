@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hybriddp.errors import ParameterError
-from hybriddp.kmeans.protocol.places import LONGEST_SUBJECT, PLACES, place
+from hybriddp.kmeans.protocol.turns import LONGEST_SUBJECT, PLACES, place
 from hybriddp.service import tokens
 from tests.levels import LEVEL
 

@@ -9,14 +9,10 @@ from hybriddp import HybridKMeans
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.protocol.answers import received_reports
-from hybriddp.kmeans.protocol.devices import RoundReports, answer_asks
-from hybriddp.kmeans.protocol.plausible import implausible_answers
-from hybriddp.kmeans.protocol.round import RoundTally, count_answers
-from hybriddp.kmeans.reports.base import Ask, Labels
-from hybriddp.kmeans.reports.direction import direction_ask
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion, mean_asks
-from hybriddp.kmeans.reports.second_moment import length_ask, pair_ask
+from hybriddp.kmeans.protocol.round import RoundReports, RoundTally, answer_asks, count_answers, implausible_answers
+from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels
+from hybriddp.kmeans.reports.means import LabelSignsQuestion, direction_ask, mean_asks
+from hybriddp.kmeans.reports.moments import length_ask, pair_ask
 from hybriddp.randomness import byte_source
 from tests.kmeans.protocol.crowds import _points
 

@@ -12,13 +12,10 @@ import pytest
 from hybriddp.channels import RandomizedResponse, UnaryEncoding, WindowChannel
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.kmeans.protocol.devices import RoundReports, simulate_devices
-from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.reports.base import Ask, Labels, Projection
+from hybriddp.kmeans.protocol.round import Round, RoundReports, simulate_devices
+from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels, Projection
 from hybriddp.kmeans.reports.codebook import Directions
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
+from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source
 from tests.kmeans.servers import as_text, started

@@ -13,11 +13,11 @@ import pytest
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.clustering import wcss
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import ReportTally
-from hybriddp.kmeans.statistics import PointArray
 from hybriddp.privacy import Privacy
 from hybriddp.release.release import ReleasedNumbers, release
 from tests.kmeans.protocol.crowds import CENTERS, STUDY, Crowd, _points, _run, _study

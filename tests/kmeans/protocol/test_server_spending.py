@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import BudgetError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm import low_dim
-from hybriddp.kmeans.box import Box
+from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import ReportTally
-from hybriddp.kmeans.statistics import PointArray, PointStatistic
-from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.statistics import PointStatistic
+from hybriddp.kmeans.study import Box, KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.release import ReleasedNumbers, release

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.choose import choose_algorithm
 from hybriddp.kmeans.algorithm.problem import Step, StepResult
 from hybriddp.kmeans.protocol import budget as budget_module
+from hybriddp.kmeans.protocol.budget import choose_algorithm
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.transcript import ServerState

@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.algorithm import plans, tuning
-from hybriddp.kmeans.protocol.places import LONGEST_SUBJECT, PLACES
-from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.protocol.turns import LEAST_FRACTION, Turns
-from hybriddp.kmeans.reports.base import MOST_ROUNDS
-from hybriddp.kmeans.reports.second_moment import length_ask
+from hybriddp.kmeans.algorithm import high_dim, tuning
+from hybriddp.kmeans.protocol.round import MOST_ROUNDS, Round
+from hybriddp.kmeans.protocol.turns import LEAST_FRACTION, LONGEST_SUBJECT, PLACES, Turns
+from hybriddp.kmeans.reports.moments import length_ask
 from hybriddp.kmeans.study import KMeansStudy
 
 STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 24), (0, 60)], epsilon=2)
@@ -52,7 +50,7 @@ def test_limits_are_the_fractions_of_all_places_rounded_down() -> None:
 
 def test_rounds_of_every_plan_are_crowds() -> None:
     """The first effort of a plan takes 4 % of the local users; refinement in few dimensions at least that, too."""
-    efforts = [effort for plan in (plans.SMALL, plans.LARGE, plans.DOMINANT) for effort in plan.efforts]
+    efforts = [effort for plan in (high_dim.SMALL, high_dim.LARGE, high_dim.DOMINANT) for effort in plan.efforts]
     efforts_of_users = [effort.user_fraction for effort in efforts if effort.user_fraction]
     refinement = (1 - tuning.BOX_USERS) / tuning.BOX_ROUNDS
     assert min(*efforts_of_users, refinement, tuning.BOX_USERS) >= LEAST_FRACTION

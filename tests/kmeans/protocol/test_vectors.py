@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.protocol.answers import messages_of, received_reports
-from hybriddp.kmeans.protocol.places import place
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.protocol.turns import Turns
+from hybriddp.kmeans.protocol.turns import Turns, place
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import ByteSource
 from tests.known_bytes import stream

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.reports.base import Labels, Projection, Question, question_of
+from hybriddp.kmeans.protocol.round import question_of
+from hybriddp.kmeans.reports.base import GridQuestion, Labels, Projection, Question
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
+from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
+from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion
 from tests.refusals import not_refused
 
 VIEW = Projection(np.array([0.5, 0.4]), np.array([[0.6, 0.8]]))

@@ -12,11 +12,11 @@ from scipy.linalg import hadamard as another_hadamard
 from hybriddp._check import FloatArray
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.clustering import nearest
-from hybriddp.kmeans.protocol.devices import simulate_devices
+from hybriddp.kmeans.protocol.round import simulate_devices
 from hybriddp.kmeans.reports.base import Ask
 from hybriddp.kmeans.reports.codebook import codebook_size
-from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
-from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion, pair_gains
+from hybriddp.kmeans.reports.means import DirectionQuestion, direction_gains
+from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion, pair_gains
 from hybriddp.privacy import SHIFT, odds
 from hybriddp.randomness import SystemBytes
 from tests.kmeans.codebooks import (

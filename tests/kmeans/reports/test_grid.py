@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from hybriddp.kmeans.reports.base import Projection
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion, Projection
 from tests.kmeans.codebooks import symbol_shares
 
 GRID = GridQuestion(None, np.array([0.0, -0.5]), np.array([0.25, 0.5]), (5, 3))

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.reports.base import Labels, Projection
+from hybriddp.kmeans.reports.base import GridQuestion, Labels, Projection
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
+from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
+from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion
 from tests.kmeans.codebooks import symbol_shares
 from tests.levels import z_limit
 

@@ -13,12 +13,10 @@ from hybriddp.channels import RandomizedResponse, UnaryEncoding
 from hybriddp.channels.response import ChoiceResponse, SymbolChannel
 from hybriddp.channels.unary import BITS
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.reports.base import Ask, Labels, Projection, Question
+from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels, Projection, Question
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
-from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
+from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
+from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion
 from hybriddp.privacy import SHIFT, odds
 from tests.kmeans.exact import channels, likelihood, steps_by_setting, symbol_law
 

@@ -7,11 +7,8 @@ import pytest
 
 from hybriddp.errors import DataError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger, check_ledger, repair_ledger
-
-
-def event(epsilon: str) -> Event:
-    return Event.now("a release", who="trusted", study="d", privacy=Privacy(epsilon=epsilon))
+from hybriddp.release import Ledger, check_ledger, repair_ledger
+from tests.release.numbers import event
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ def test_a_study_is_refused_exactly_if_some_user_would_pay_more_than_the_budget_
         else:
             with pytest.raises(BudgetError):
                 ledger.spend(event, promised=promised)
-    assert Ledger.from_json(ledger.to_json()).events == ledger.events
+    assert ledger.copy().events == ledger.events
 
 
 # The same by example

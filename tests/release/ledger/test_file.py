@@ -16,37 +16,12 @@ import pytest
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.release import (
-    Event,
-    Ledger,
-    MechanismRecord,
-    Part,
-    check_ledger,
-    repair_ledger,
-)
+from hybriddp.release import Ledger, MechanismRecord, Part, check_ledger, repair_ledger
 from hybriddp.release.ledger import lock as ledger_lock
 from hybriddp.release.ledger import text as ledger_text
+from tests.release.numbers import event
 
 BUDGET = Privacy(epsilon=1)
-
-
-def event(epsilon: object = "0.1", **more: Any) -> Event:
-    fields = {"who": "trusted", "study": "d", "privacy": Privacy(epsilon=epsilon), **more}
-    return Event.now("a release", **fields)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "study.ledger"
-
-
-@pytest.fixture
-def written(path: Path) -> Path:
-    """A ledger of three events."""
-    ledger = Ledger.create(path, BUDGET)
-    for epsilon in ("0.1", "0.2", "0.3"):
-        ledger.spend(event(epsilon))
-    return path
 
 
 # Several processes

@@ -14,8 +14,7 @@ from playwright.sync_api import Page, Route, expect
 from hybriddp.client import verify
 from hybriddp.client.contribution import answer_commitment
 from hybriddp.kmeans import HybridKMeans, KMeansStudy
-from hybriddp.kmeans.protocol.places import place
-from hybriddp.kmeans.protocol.turns import Turns
+from hybriddp.kmeans.protocol.turns import Turns, place
 from hybriddp.kmeans.published import centers_table
 from hybriddp.release.mechanisms import Mechanism
 from tests.service.browser.conftest import EVIL, Site

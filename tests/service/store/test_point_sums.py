@@ -3,7 +3,7 @@
 import pytest
 
 from hybriddp.errors import DataError
-from hybriddp.kmeans.point_units import integer_of_units
+from hybriddp.kmeans.study import integer_of_units
 from hybriddp.service.store.point_sums import MOST_PEOPLE, ROOM, PointSums
 
 SUMS = PointSums(2)

@@ -8,6 +8,17 @@ the part $g$ of its users who are inside of the radius, so that reports are divi
 to all sides that is all. In others it is not: with users far out on one side a clipped mean is nearer to a median. What
 is missing is the mean of $z - \operatorname{clip}(z)/g$, which the grid knows, with noise. It is added where it stands
 out of that noise.
+
+Frequencies on a grid without most of their noise: wavelet shrinkage, and no more users than there are.
+
+A cluster that is spread over many vertices stands out of the noise at none of them, and a threshold on frequencies
+would lose it. But it stands out in sums over blocks. Haar wavelets are differences of such sums, at all scales at once:
+where a frequency has noise of the standard deviation $\sigma$, a coefficient that is an average over $m$ vertices has
+$\sigma/\sqrt m$. With $M/m$ blocks, noise alone rarely exceeds $\sqrt{2\log(M/m)}$ standard deviations; what is below
+that is set to 0 [DJ94]. Where many coefficients of a scale stand out, as with many small places at a large ε, that
+is too strict: there the threshold is the lowest at which at most a tenth of what passes is noise [BH95]. All placements
+of the blocks are averaged, so that their edges leave no trace [CD95]. Outside of the grid there is nobody, so that
+blocks grow along an axis until they are as long as the grid is there.
 """
 
 import math
@@ -19,11 +30,38 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.denoise import denoised
-from hybriddp.kmeans.algorithm.grid_start import GridFrequencies
 from hybriddp.kmeans.clustering import nearest
-from hybriddp.kmeans.reports.chi_square import chi_square_limit
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.base import GridQuestion
+from hybriddp.kmeans.reports.moments import chi_square_limit, erfc
+
+
+@dataclass(frozen=True, slots=True)
+class GridFrequencies:
+    """The fraction of users at each vertex, with noise."""
+
+    values: FloatArray  # shape (M,); some are negative
+    variance: float  # of the noise on each
+    n_users: float  # of a blend, as many as would have the same sampling error
+    trusted_weight: float  # how much of it the trusted group says
+
+
+def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies:
+    r"""Blend both groups' frequencies by inverse variance, noise and sampling together, at an average user's vertex.
+
+    The frequency there is $\sum_v f_v^2$. Noise is independent in the two groups, so that the product of what they say
+    is right on average. It is at least $1/M$, that of users who are spread evenly.
+    """
+    m = len(trusted.values)
+    usual = float(np.clip(np.sum(trusted.values * local.values), 1 / m, 1.0))  # not BLAS: the same everywhere
+    a, b = trusted.variance + usual / trusted.n_users, local.variance + usual / local.n_users
+    weight = b / (a + b)
+    variance = weight**2 * trusted.variance + (1 - weight) ** 2 * local.variance
+    return GridFrequencies(
+        values=weight * trusted.values + (1 - weight) * local.values,
+        variance=variance,
+        n_users=1 / (weight**2 / trusted.n_users + (1 - weight) ** 2 / local.n_users),
+        trusted_weight=weight,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +75,7 @@ class Clipping:
 
     @classmethod
     def chosen(cls, tried: "Sequence[Clipping]", best: NDArray[np.intp]) -> "Clipping":
-        """For each cluster one of several, by its number."""
+        """Choose one of several for each cluster, by its number."""
         at = np.arange(len(best))
         return cls(
             radii=np.stack([c.radii for c in tried])[best, at],
@@ -60,42 +98,42 @@ class Density:
 
     @classmethod
     def of(cls, grid: GridQuestion, found: GridFrequencies) -> "Density":
-        """The density by the frequencies on a grid."""
+        """Denoise the frequencies on a grid."""
         weights = denoised(found.values, grid.sizes, math.sqrt(found.variance))
         rounding = float(np.mean(grid.step**2)) / 6  # of a value that is rounded to either side at random
         return cls(grid.vertices(), found.values, weights, found.variance, found.n_users, rounding)
 
     @property
     def noise(self) -> FloatArray:
-        """The variance of each value, by noise and by sampling."""
+        """Variance of each value, by noise and by sampling."""
         noise: FloatArray = self.variance + self.weights / self.n_users
         return noise
 
     @property
     def weight_noise(self) -> FloatArray:
-        """The variance of the noise on each weight: a small one has lost most of it."""
+        """Variance of the noise on each weight: a small one has lost most of it."""
         sd = math.sqrt(self.variance)
         noise: FloatArray = np.minimum(2 * self.weights, sd) * sd
         return noise
 
     def squares(self, centers: FloatArray) -> FloatArray:
-        """The squared distance of each vertex to the nearest center."""
+        """Compute the squared distance of each vertex to the nearest center."""
         rest = self.points - centers[nearest(self.points, centers)]
         squares: FloatArray = np.sum(rest * rest, axis=1)
         return squares
 
     def cost(self, centers: FloatArray) -> float:
-        """The mean squared distance of a user to the nearest center, right on average."""
+        """Estimate the mean squared distance of a user to the nearest center, right on average."""
         rounding = len(centers[0]) * self.rounding
         return float(self.values @ self.squares(centers)) - rounding
 
     def within(self, centers: FloatArray) -> float:
-        """The mean squared distance of a user to the nearest center, by what denoising left: less noisy than `cost`."""
+        """Estimate the mean squared distance of a user to the nearest center, denoised: less noisy than `cost`."""
         clusters = self.clusters(centers)
         return len(centers[0]) * float(np.average(clusters.spread, weights=clusters.mass))
 
     def difference_sd(self, centers: FloatArray, others: FloatArray) -> float:
-        """The standard deviation of the difference of two costs."""
+        """Compute the standard deviation of the difference of two costs."""
         return float(np.sqrt(self.noise @ (self.squares(centers) - self.squares(others)) ** 2))
 
     def sees(self, centers: FloatArray) -> bool:
@@ -111,7 +149,7 @@ class Density:
         return True
 
     def clusters(self, centers: FloatArray) -> "GridClusters":
-        """The clusters of these centers."""
+        """Assign the vertices to these centers."""
         k, label = len(centers), nearest(self.points, centers)
         mass = np.maximum(np.bincount(label, self.weights, k), 1e-9)
         rest = self.points - centers[label]
@@ -131,11 +169,11 @@ class GridClusters:
     spread: FloatArray  # the variance of a coordinate within each cluster, without what rounding adds
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Values of the vertices, shape (M, d), summed up in each cluster."""
+        """Add up values of the vertices, shape (M, d), in each cluster."""
         return np.stack([np.bincount(self.label, column, len(self.mass)) for column in values.T], axis=1)
 
     def clipping(self, radii: FloatArray, *, by_length: bool) -> Clipping:
-        """What clipping to radii leaves: of each coordinate on its own, or of the length."""
+        """Compute what clipping to radii leaves: of each coordinate on its own, or of the length."""
         density, d = self.density, self.rest.shape[1]
         # Rounding widens a cluster: residuals are scaled back to its spread.
         scale = np.sqrt(self.spread / (self.spread + density.rounding))
@@ -152,3 +190,96 @@ class GridClusters:
             d, tuning.MISSING_LEVEL
         )
         return Clipping(radii, inside, missing * stands_out[:, None], variance * stands_out[:, None])
+
+
+_LEAST_NOISE = 1e-150  # frequencies that are exact are divided by it
+
+
+def denoised(values: FloatArray, sizes: tuple[int, ...], noise_sd: float) -> FloatArray:
+    """Denoise frequencies on a grid of these sizes; none is negative afterwards, and they add up to at most 1."""
+    return at_most_all(haar_shrunk(values.reshape(sizes), noise_sd).ravel())
+
+
+def haar_shrunk(values: FloatArray, noise_sd: float) -> FloatArray:
+    """Keep the Haar coefficients of values on a grid that stand out of noise."""
+    scales = [math.ceil(math.log2(size)) for size in values.shape]  # along each axis
+    rough: FloatArray = np.pad(values, [(1 << own, 1 << own) for own in scales])
+    kept = []
+    for scale in range(max(scales)):
+        rough, *details = _split(rough, 1 << scale, _axes(scales, scale))
+        placements = _vertices(scales, scale + 1)  # of a block, which are as many as its vertices
+        sd = max(noise_sd, _LEAST_NOISE) / math.sqrt(placements)
+        most = _level(values.size / _vertices(scales, scale))
+        many = tuning.HAAR_MANY * placements  # one place of noise is seen in as many placements
+        least = [sd * threshold(np.abs(band) / sd, most, many) for band in details]
+        kept.append([np.where(np.abs(band) > low, band, 0.0) for band, low in zip(details, least, strict=True)])
+    for scale in reversed(range(max(scales))):
+        rough = _join([rough, *kept[scale]], 1 << scale, _axes(scales, scale))
+    inside: FloatArray = rough[tuple(slice(1 << own, -(1 << own)) for own in scales)]
+    return inside
+
+
+def _axes(scales: list[int], scale: int) -> list[int]:
+    """List the axes along which blocks still grow at a scale."""
+    return [axis for axis, own in enumerate(scales) if scale < own]
+
+
+def _vertices(scales: list[int], scale: int) -> int:
+    """Count the vertices of a block of a scale."""
+    return math.prod(1 << min(scale, own) for own in scales)
+
+
+def _level(blocks: float) -> float:
+    """Compute the standard deviations that a coefficient must have, among those of ``blocks`` blocks."""
+    return max(tuning.HAAR_LEVEL * math.sqrt(2 * math.log(max(blocks, 1.0))), tuning.HAAR_LEAST)
+
+
+def threshold(sizes: FloatArray, most: float, many: int) -> float:
+    """Choose what coefficients must exceed, in standard deviations: ``most``, and less if at least ``many`` do.
+
+    Of those that exceed it, noise alone would make at most the fraction `tuning.HAAR_FALSE` [BH95]. Coefficients that
+    are 0 are those outside of the grid, and do not count.
+    """
+    high = np.sort(sizes[sizes > tuning.HAAR_LEAST])[::-1]
+    by_noise = erfc(high / math.sqrt(2)) * np.count_nonzero(sizes)
+    number = np.arange(1, len(high) + 1)
+    passes = high[(by_noise <= tuning.HAAR_FALSE * number) & (number >= many)]
+    return float(np.clip(passes.min(initial=most), tuning.HAAR_LEAST, most)) - 1e-12
+
+
+def _split(values: FloatArray, step: int, axes: list[int]) -> list[FloatArray]:
+    """Compute half sums and half differences of neighbors along each axis; sums along all of them come first."""
+    bands = [values]
+    for axis in axes:
+        pairs = [(band, np.roll(band, -step, axis)) for band in bands]
+        bands = [(a + b) / 2 for a, b in pairs] + [(a - b) / 2 for a, b in pairs]
+    return bands
+
+
+def _join(bands: list[FloatArray], step: int, axes: list[int]) -> FloatArray:
+    """Undo `_split`: each value is in two pairs, and is the average of what they say."""
+    for axis in reversed(axes):
+        half = len(bands) // 2
+        pairs = zip(bands[:half], bands[half:], strict=True)
+        bands = [((a + b) + np.roll(a - b, step, axis)) / 2 for a, b in pairs]
+    return bands[0]
+
+
+def at_most_all(values: FloatArray) -> FloatArray:
+    r"""Find the nearest values, not negative, that add up to at most 1: $\max(v - t, 0)$ with the least $t \ge 0$.
+
+    Examples
+    --------
+    >>> at_most_all(np.array([0.5, -0.1, 0.25])).tolist()
+    [0.5, 0.0, 0.25]
+    >>> at_most_all(np.array([1.0, 0.5, -0.25])).tolist()
+    [0.75, 0.25, 0.0]
+    """
+    positive: FloatArray = np.maximum(values, 0.0)
+    if positive.sum() <= 1:
+        return positive
+    largest = np.sort(values)[::-1]
+    excess = (np.cumsum(largest) - 1) / np.arange(1, len(values) + 1)
+    least = excess[np.flatnonzero(largest > excess)[-1]]
+    nearest: FloatArray = np.maximum(values - least, 0.0)
+    return nearest

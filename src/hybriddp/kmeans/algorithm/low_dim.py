@@ -9,6 +9,10 @@ r"""Up to three dimensions: a grid on the box for first centers, then refinement
 
 The grid has $M = (n_T\epsilon/2.8h)^{2d/(2+d)}$ vertices, where noise and rounding are in balance, with $h$ = 2 for
 replaced and 1 for added users; from local reports, $n_T\epsilon/h$ becomes $\sqrt{2n/V}$.
+
+First centers in a box of up to three dimensions: K-means of denoised frequencies on a grid.
+
+All of this is post-processing of what both groups published, so that K-means may begin from as many starts as it likes.
 """
 
 import math
@@ -22,20 +26,17 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray
 from hybriddp.channels.unary import symbol_variance
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.box_start import box_start
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.density import Clipping, Density, GridClusters
-from hybriddp.kmeans.algorithm.grid_start import blended, grid_frequencies
-from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Step, StepResult
-from hybriddp.kmeans.algorithm.rounds import Radii, measure_means
-from hybriddp.kmeans.reports import label_signs
-from hybriddp.kmeans.reports.base import Labels
-from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.algorithm.density import Clipping, Density, GridClusters, GridFrequencies, blended
+from hybriddp.kmeans.algorithm.problem import Algorithm, ClusterEstimate, Effort, Problem, StartDoubt, Step, StepResult
+from hybriddp.kmeans.algorithm.steps import Radii, grid_frequencies, measure_means
+from hybriddp.kmeans.clustering import Clustering, nearest, weighted_kmeans
+from hybriddp.kmeans.reports.base import GridQuestion, Labels
+from hybriddp.kmeans.reports.means import mean_reports
 from hybriddp.kmeans.statistics import CHANGED_USERS
 
 
 def low_dim_algorithm(problem: Problem) -> Algorithm:
-    """K-means in up to three dimensions."""
+    """Run K-means in up to three dimensions."""
     n_grid = local_grid_users(problem)
     grid = box_grid(problem, n_grid)
     grid_users = tuning.BOX_USERS if n_grid else Fraction(0)
@@ -65,10 +66,10 @@ def _refined(
 
 
 def best_clipping(problem: Problem, known: ClusterEstimate, clusters: GridClusters, effort: Effort) -> Clipping:
-    """The radius of each cluster with the least variance: a wider one means more noise, and less that is missing."""
+    """Choose the radius of each cluster with the least variance: wider ones mean more noise, and less is missing."""
     k, d = known.centers.shape
-    by_length, noise = label_signs.report_variance(k, d, float(problem.epsilon))
-    noise /= max(float(effort.user_fraction) * problem.n_local, 1.0)
+    reports = mean_reports(k, d, float(problem.epsilon))
+    by_length, noise = reports.by_length, reports.variance / max(float(effort.user_fraction) * problem.n_local, 1.0)
     usual = np.sqrt(clusters.spread + known.variance.mean(axis=1)) * (math.sqrt(d) if by_length else 1.0)
     tried = [clusters.clipping(radius * usual, by_length=by_length) for radius in tuning.BOX_RADII]
     variances = [noise * (c.radii / c.inside) ** 2 + c.variance.mean(axis=1) for c in tried]
@@ -76,7 +77,7 @@ def best_clipping(problem: Problem, known: ClusterEstimate, clusters: GridCluste
 
 
 def local_grid_users(problem: Problem) -> int:
-    """How many local users are asked for their vertex: half of them if theirs is the sharper grid, else none."""
+    """Count the local users who are asked for their vertex: half of them if theirs is the sharper grid, else none."""
     n = int(tuning.BOX_USERS * problem.n_local)
     if not problem.n_trusted:
         return max(n, 1)  # nobody else can be asked
@@ -85,7 +86,7 @@ def local_grid_users(problem: Problem) -> int:
 
 
 def box_grid(problem: Problem, n_grid: int) -> GridQuestion:
-    """A grid on the box with about as many vertices as the noise allows, all steps alike."""
+    """Make a grid on the box with about as many vertices as the noise allows, all steps alike."""
     d, epsilon = problem.n_dimensions, float(problem.epsilon)
     sharpness = _trusted_sharpness(problem)
     if n_grid:
@@ -104,7 +105,7 @@ def _trusted_sharpness(problem: Problem) -> float:
 
 
 def _grid_sizes(widths: FloatArray, m: float) -> NDArray[np.int64]:
-    """About ``m`` vertices, all steps alike; but two in a direction that is thinner than two steps."""
+    """Divide about ``m`` vertices, all steps alike; but two in a direction that is thinner than two steps."""
     sizes, wide = np.full(len(widths), 2), np.ones(len(widths), bool)
     while wide.any():
         room = math.log(m) - np.count_nonzero(~wide) * math.log(2) - np.log(widths[wide]).sum()
@@ -117,3 +118,71 @@ def _grid_sizes(widths: FloatArray, m: float) -> NDArray[np.int64]:
     while np.prod(sizes) > tuning.MAX_BOX_VERTICES:
         sizes[np.argmax(sizes)] -= 1
     return sizes
+
+
+def box_start(
+    grid: GridQuestion, found: GridFrequencies, k: int, rng: np.random.Generator
+) -> tuple[ClusterEstimate, Density]:
+    """Find first centers, and where users are."""
+    density = Density.of(grid, found)
+    starts = _clusterings(density, k, rng)
+    clusters = density.clusters(starts[0].centers)
+    mass = clusters.mass
+    noise = clusters.sums(clusters.rest**2 * density.weight_noise[:, None]) / mass[:, None] ** 2
+    sampling = (clusters.spread + density.rounding) / (found.n_users * mass)
+    sizes, size_noise = mass / mass.sum(), np.bincount(clusters.label, density.weight_noise, k)
+    known = ClusterEstimate(
+        centers=starts[0].centers,
+        variance=noise + sampling[:, None],
+        sizes=sizes,
+        size_variance=size_noise + sizes / found.n_users + (tuning.GRID_SIZE_ERROR * sizes) ** 2,
+        trusted_weight=np.full(k, found.trusted_weight),
+        start=start_doubt(density, [start.centers for start in starts]),
+    )
+    return known, density
+
+
+def _clusterings(density: Density, k: int, rng: np.random.Generator) -> list[Clustering]:
+    """Run K-means of the denoised frequencies, the best first and then by cost; each cost once."""
+    weights = density.weights
+    chosen = np.flatnonzero(weights > 0)
+    if len(chosen) < 2 * k:  # hardly anything stands out of the noise: the vertices that stand out most
+        chosen = np.lexsort((density.values, weights))[-min(2 * k, len(weights)) :]
+    some = np.maximum(weights[chosen], 1e-9)
+    least, most = tuning.BOX_STARTS
+    starts = min(max(tuning.BOX_DISTANCES // (k * len(chosen)), least), most)
+    found = weighted_kmeans(density.points[chosen], some, k, starts=starts, generator=rng)
+    costs = np.array([start.cost for start in found])
+    new = np.diff(costs, prepend=-np.inf) > 1e-9 * costs[0]
+    different = [start for start, is_new in zip(found, new, strict=True) if is_new]
+    best = _best(density, different)
+    return [best, *(start for start in different if start is not best)]
+
+
+def _best(density: Density, starts: list[Clustering]) -> Clustering:
+    """Choose the cheapest start; on a coarse grid, one that sees all of its clusters and is no worse as noise tells.
+
+    Denoising leaves a little of what noise spreads over large blocks. Far from everybody else, that is worth a center
+    to K-means, which is then missing where clusters are close.
+    """
+    first = starts[0]
+    if len(density.points) > tuning.SEEN_VERTICES or density.sees(first.centers):
+        return first
+    limit = density.cost(first.centers)
+    for other in starts[1:]:
+        margin = tuning.SEEN_MARGIN * density.difference_sd(first.centers, other.centers)
+        if density.sees(other.centers) and density.cost(other.centers) < limit + margin:
+            return other
+    return first
+
+
+def start_doubt(density: Density, starts: list[FloatArray]) -> StartDoubt | None:
+    """Compare the first start with the best one that is not the same but for small shifts, if there is any."""
+    first = starts[0]
+    own = np.arange(len(first))
+    rivals = [other for other in starts[1:] if (nearest(other, first)[nearest(first, other)] != own).any()]
+    if not rivals:
+        return None
+    rival = min(rivals, key=density.cost)
+    difference_sd = density.difference_sd(first, rival)
+    return StartDoubt(density.cost(first), density.cost(rival), difference_sd, len(density.points))

@@ -6,6 +6,11 @@ Laplace noise of scale sensitivity/ε is added to each number.
 
 Every trusted user is charged for every release: ``epsilon_fraction`` × ε each. Local users are charged the whole study
 before their first question.
+
+Which algorithm, and whether the trusted group takes part in it: decided by public numbers only.
+
+In more than three dimensions a trusted group that is too small, beside the local users, to help is not used: it pays
+nothing.
 """
 
 from dataclasses import dataclass, replace
@@ -14,11 +19,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp.errors import BudgetError, ProtocolError
-from hybriddp.kmeans.algorithm.problem import PublishedVector, Release
-from hybriddp.kmeans.statistics import CHANGED_USERS, PointStatistic, TrustedPoints
+from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
+from hybriddp.kmeans.algorithm import tuning
+from hybriddp.kmeans.algorithm.high_dim import LEAST_EPSILON_FRACTION, high_dim_algorithm, trusted_takes_part
+from hybriddp.kmeans.algorithm.low_dim import low_dim_algorithm
+from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, PublishedVector, Release
+from hybriddp.kmeans.points import TrustedPoints
+from hybriddp.kmeans.statistics import CHANGED_USERS, PointStatistic
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.privacy import Privacy
+from hybriddp.privacy import SMALLEST_EPSILON, Privacy
 from hybriddp.release.charging import is_again
 from hybriddp.release.event import Event
 from hybriddp.release.ledger.ledger import Ledger
@@ -30,7 +39,7 @@ _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cann
 
 
 def sensitivity(statistic: PointStatistic) -> int:
-    r"""$L_1$ sensitivity of a release: the line on which the privacy of trusted users rests.
+    r"""Compute the $L_1$ sensitivity of a release: the line on which the privacy of trusted users rests.
 
     A user contributes at most ``max_contribution`` to a statistic, all absolute values added up; `hybriddp.kmeans.
     statistics` enforces that in integers, user by user. Neighbors differ in a replaced point: what the user
@@ -57,12 +66,12 @@ class TrustedBudget:
         return PublishedVector(released.values, released.variance)
 
     def epsilon(self, wanted: Release) -> str:
-        """What a release costs each trusted user, as a decimal that is not too long to be an ε: rounded down."""
+        """Compute the ε of a release, as a decimal that is not too long to be an ε: rounded down."""
         exact = wanted.epsilon_fraction * self.study.privacy.exact_epsilon
         return decimal(Fraction(exact * _PARTS // 1, _PARTS))
 
     def noise_variance(self, wanted: Release) -> float:
-        """The variance of the noise on each number of a release."""
+        """Compute the variance of the noise on each number of a release."""
         privacy = Privacy(epsilon=self.epsilon(wanted))
         return laplace_variance(laplace_scale(sensitivity(wanted.statistic), privacy))
 
@@ -89,7 +98,7 @@ class TrustedBudget:
             ) from None
 
     def charge_local(self) -> None:
-        """Charge the whole study to local users, before the first question; those who were charged before are not.
+        """Charge the whole study to local users, before the first question; nobody is charged twice.
 
         Trusted users are charged release by release. `BudgetError` if local users have too little left.
         """
@@ -127,10 +136,55 @@ def _label(purpose: str) -> str:
 
 
 def decimal(exact: Fraction) -> str:
-    """A fraction whose denominator has no other factors than 2 and 5, as a decimal: 7/40 is 0.175."""
+    """Write a fraction whose denominator has no other factors than 2 and 5 as a decimal: 7/40 is 0.175."""
     digits = 0
     while exact.denominator != 1 and digits < 60:
         exact, digits = exact * 10, digits + 1
     if exact.denominator != 1:
         raise ValueError("not a finite decimal")
     return format(Decimal(exact.numerator).scaleb(-digits), "f")
+
+
+def trusted_pays(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
+    """Whether a trusted group of this size pays for anything."""
+    return n_trusted > 0 and _is_used(_problem(study, n_trusted, n_local))
+
+
+def require_users(study: KMeansStudy, n_trusted: int, n_local: int) -> None:
+    """Raise an error if there are too few users, or a trusted group alone whose ε is too small to be divided."""
+    if n_trusted and not n_local and not trusted_pays(study, n_trusted, n_local):
+        least = float(Fraction(SMALLEST_EPSILON) / LEAST_EPSILON_FRACTION)
+        expected = f"at least {least:g} without local users in more than {tuning.MAX_LOW_DIM} dimensions, where it is "
+        expected += "divided into releases"
+        raise ParameterError("epsilon", expected, study.privacy.epsilon, remedy="Nothing has been spent.")
+    if n_trusted + n_local < study.n_clusters:
+        raise DataError(
+            f"There must be at least as many users as clusters, but there are {n_trusted + n_local:,} users for "
+            f"{study.n_clusters:,} clusters. Nothing has been spent."
+        )
+
+
+def choose_algorithm(study: KMeansStudy, *, n_trusted: int, n_local: int) -> Algorithm:
+    """Choose the algorithm for a study."""
+    require_users(study, n_trusted, n_local)
+    problem = _problem(study, n_trusted if trusted_pays(study, n_trusted, n_local) else 0, n_local)
+    algorithm = low_dim_algorithm if problem.n_dimensions <= tuning.MAX_LOW_DIM else high_dim_algorithm
+    return algorithm(problem)
+
+
+def _is_used(problem: Problem) -> bool:
+    """Whether the trusted group helps, and each release would cost at least the least ε that a promise can be about."""
+    if problem.n_dimensions <= tuning.MAX_LOW_DIM:
+        return True
+    cheapest = Fraction(problem.epsilon) * LEAST_EPSILON_FRACTION
+    return cheapest >= Fraction(SMALLEST_EPSILON) and (not problem.n_local or trusted_takes_part(problem))
+
+
+def _problem(study: KMeansStudy, n_trusted: int, n_local: int) -> Problem:
+    return Problem(
+        n_clusters=study.n_clusters,
+        widths=study.box.widths,
+        epsilon=study.privacy.epsilon,
+        n_trusted=n_trusted,
+        n_local=n_local,
+    )

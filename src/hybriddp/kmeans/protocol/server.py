@@ -16,15 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_pays
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import PublishedVector, Release, Step, StepResult
-from hybriddp.kmeans.protocol.budget import TrustedBudget
-from hybriddp.kmeans.protocol.plausible import implausible_answers
-from hybriddp.kmeans.protocol.round import Round, RoundTally
+from hybriddp.kmeans.algorithm.problem import ClusterEstimate, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.points import PointArray, TrustedPoints
+from hybriddp.kmeans.protocol.budget import TrustedBudget, choose_algorithm, trusted_pays
+from hybriddp.kmeans.protocol.round import Round, RoundTally, implausible_answers
 from hybriddp.kmeans.protocol.transcript import MOST_USERS, ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
-from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
@@ -114,7 +111,7 @@ class HybridKMeansServer:
     def _set_up(
         self, state: ServerState, group: TrustedPoints | None, ledger: Ledger | None, random_state: Seed
     ) -> None:
-        """Everything up to what the algorithm wants first."""
+        """Set everything up to the algorithm's first step."""
         study = state.study
         self.study, self.n_trusted, self.n_local = study, state.n_trusted, state.n_local
         self.seeded, self.in_ledger = state.seeded, state.in_ledger
@@ -175,7 +172,7 @@ class HybridKMeansServer:
         return bool(self._results) or self.round is not None
 
     def _advance(self) -> None:
-        """Release what the trusted group is wanted for, until local users are wanted too, or the end."""
+        """Release statistics of the trusted group until local users are wanted too, or to the end."""
         if self._stopped:
             raise ProtocolError(self._why_no_round())
         if self._step is not None:
@@ -196,7 +193,7 @@ class HybridKMeansServer:
                 self._pending, self.round = published, asked
 
     def _spent(self) -> Fraction:
-        """What the steps so far have cost each trusted user."""
+        """Add up what the steps so far have cost each trusted user."""
         return sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
 
     def _round_of(self, step: Step) -> Round | None:
@@ -204,7 +201,7 @@ class HybridKMeansServer:
         return Round(self.study, number, step.purpose, step.asks) if step.asks else None
 
     def _record(self, step: Step, result: StepResult) -> None:
-        """Tell the algorithm what came back, and get what it wants next."""
+        """Send the algorithm what came back, and get its next step."""
         self._stopped = True  # if anything raises below, an interrupt too: what was released must not be released again
         self._results.append(result)
         if result.answers:
@@ -222,7 +219,7 @@ class HybridKMeansServer:
 
     @property
     def result(self) -> ClusterEstimate:
-        """The centers in the unit box, after the last round; `HybridKMeans.from_server` has all in your units."""
+        """Centers in the unit box, after the last round; `HybridKMeans.from_server` has all in your units."""
         if self._result is None:
             why = f"Round {self.round.number} has not been answered." if self.round else self._why_no_round()
             raise ProtocolError(f"There is no result yet. {why}")
@@ -235,7 +232,7 @@ class HybridKMeansServer:
 
     @property
     def cluster_centers(self) -> NDArray[np.float64]:
-        """The centers in the units of the data, after the last round."""
+        """Centers in the units of the data, after the last round."""
         return self.study.box.values(self.result.centers)
 
     @property
@@ -254,7 +251,7 @@ class HybridKMeansServer:
         return "A release is due first. Call release_pending()." if self._step else "The study has ended."
 
     def to_json(self) -> str:
-        """The state between rounds: what was published, and nothing that was not."""
+        """Write the state between rounds: what was published, and nothing that was not."""
         if self.in_ledger and self.trusted_used and self._budget.ledger is not None:
             self._ledger_nonce = self._budget.ledger.nonce
         return replace(
@@ -309,11 +306,11 @@ class HybridKMeansServer:
         return server
 
     def __reduce__(self) -> NoReturn:
-        """Refuse copies and pickles: they would share the algorithm, which goes on whoever tells it an answer."""
+        """Prevent copying and pickling, because copies would share one generator."""
         raise ProtocolError("A HybridKMeansServer cannot be copied. Use to_json() and from_json().")
 
     def _replay(self, state: ServerState) -> None:
-        """Tell the algorithm what came back before. Nothing is taken from the text that could not have come back."""
+        """Send the algorithm what came back before; `ProtocolError` if it could not have come back."""
         for result in state.results:
             step = self._wanted()
             self._check_release(step.release, result.release)
@@ -340,7 +337,7 @@ class HybridKMeansServer:
         return self._step
 
     def _checked(self, asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
-        """The tallies; `ProtocolError` unless they can be answers to these asks, of users who have not answered yet."""
+        """Validate tallies; `ProtocolError` unless users who have not answered yet can have answered these asks."""
         if not isinstance(tallies, Sequence) or not all(isinstance(tally, ReportTally) for tally in tallies):
             raise ProtocolError("Answers must be a ReportTally for each ask, as round.count gives them.")
         if len(tallies) != len(asks):

@@ -1,8 +1,1 @@
-"""What a local user is asked and answers: one file for each kind of report.
-
-Each has, in this order: the question, the answer on the device, decoding, its text, and what is asked with it.
-"""
-
-from hybriddp.kmeans.reports import direction, grid, label_signs, second_moment
-
-__all__ = ["direction", "grid", "label_signs", "second_moment"]
+"""Questions to local users, their answers on devices, and what a tally of the answers says: a file per subject."""

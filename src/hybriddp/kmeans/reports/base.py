@@ -1,4 +1,4 @@
-"""Questions to local users, how they are put, and the tally of the answers.
+"""Questions to local users, the channels behind them, and the tally of the answers.
 
 A question is public. It turns a point into one symbol (or a set of symbols of fixed size) by any function of the point
 and random numbers; the channel behind it hides which symbol it was, and **all of the privacy is in the channel**. A
@@ -9,11 +9,11 @@ larger than any server would ask is refused: it could fill the device's memory, 
 point: that is done by the channel, and by work that is the same for every point (`clustering`).
 """
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +21,12 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.box import SMALLEST
 from hybriddp.kmeans.clustering import nearest, nearest_constant_time, products, rows_constant_time
-from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, CODEBOOKS_OF_SHIFTS, most_bases
-from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy
+from hybriddp.kmeans.study import SMALLEST, KMeansStudy, grid_position
 from hybriddp.randomness import UniformDraws
 
-MOST_ASKS = 3  # questions in one round
-MOST_ROUNDS = 64  # the largest number of a round
 MOST_SIGNS = 8  # signs in one symbol
-CENTERS_PER_CLUSTER = 3  # centers that a question is about, for each cluster wanted: there are too many at first
-PURPOSE_CHARACTERS = 200  # characters of the words that say what a round is for
-_NUMBER, _FRAME = 26, 4096  # characters of a number with its comma; of all that is neither a number nor a name
-
+MOST_VERTICES = 4096  # of a grid in one direction
 LARGEST = 1e100
 """Of the numbers of a question, in size; those that are not 0 are at least `SMALLEST`, like coordinates of points.
 
@@ -43,42 +36,34 @@ longer over them, which would tell whose point is that small. (Products of sever
 """
 
 _Asked = TypeVar("_Asked", bound="Question")
-_Value = TypeVar("_Value", float, FloatArray)
 Rng = np.random.Generator | UniformDraws
-"""Where the random numbers of symbols come from: a device's own bytes, or numpy where devices are simulated."""
+"""Source of the random numbers of symbols: a device's own bytes, or numpy where devices are simulated."""
 
 
 class Question(ABC):
-    """From points of the unit box to symbols."""
+    """Function from points of the unit box to symbols."""
 
     kind: ClassVar[str]
-    """The name of the kind of question in its text."""
-
-    _kinds: ClassVar[dict[str, type["Question"]]] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
-        super().__init_subclass__(**options)
-        if "kind" in cls.__dict__:
-            Question._kinds[cls.kind] = cls
+    """Name of the kind of question in its text."""
 
     @property
     def n_variants(self) -> int:
-        """In how many variants it comes."""
+        """Number of variants."""
         return 1
 
     @property
     @abstractmethod
     def n_symbols(self) -> int:
-        """How many symbols there are."""
+        """Number of symbols."""
 
     @property
     def n_chosen(self) -> int | None:
-        """None if the answer is a symbol; how many, if it is a set of symbols, as the bits of an integer."""
+        """None if the answer is a symbol; the size of a set of symbols, which is sent as the bits of an integer."""
         return None
 
     @abstractmethod
     def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
-        """The symbol, or set of symbols, of each point, in its variant.
+        """Draw the symbol, or set of symbols, of each point, in its variant.
 
         A device answers in ``constant_time``: what it computes takes the same steps whatever its point is. Devices that
         are simulated in one process need not, and are faster; the symbols have the same law.
@@ -86,24 +71,22 @@ class Question(ABC):
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """What its text holds, with arrays for lists of numbers."""
+        """List the content of its text, with arrays for lists of numbers."""
 
     def text_fields(self) -> dict[str, Any]:
-        """Its kind, and the same as plain values."""
-        plain = {
-            name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in self.fields().items()
-        }
+        """List its kind and content as plain values."""
+        plain = {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in self.fields().items()}
         return {"kind": self.kind, **plain}
 
     @classmethod
     @abstractmethod
     def from_fields(cls, d: int, fields: dict[str, Any]) -> Self:
-        """The question with what its text holds, for points of ``d`` dimensions; `ProtocolError` if it is not one."""
+        """Read the question from the content of its text, for ``d`` dimensions; `ProtocolError` if it is malformed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question, its channel, and the fraction of local users who get it; each answers once."""
+    """Question, its channel, and the fraction of local users who get it; each answers once."""
 
     question: Question
     channel: SymbolChannel  # with all of ε
@@ -121,7 +104,7 @@ class Ask:
         require(same, "its channel is for sets of another size than its question's", "ask")
 
     def question_as(self, kind: type[_Asked]) -> _Asked:
-        """The question, which must be of this kind: others are decoded in another way."""
+        """Return the question, which must be of this kind: others are decoded in another way."""
         if not isinstance(self.question, kind):
             raise TypeError(f"The question must be a {kind.__name__}, got a {type(self.question).__name__}.")
         return self.question
@@ -142,11 +125,11 @@ class ReportTally:
 
     @property
     def n_users(self) -> int:
-        """How many users answered."""
+        """Number of users who answered."""
         return int(self.users.sum())
 
     def checked(self, n_variants: int, n_symbols: int) -> "ReportTally":
-        """The same as 64-bit integers; `ProtocolError` if they cannot be answers to so many variants and symbols."""
+        """Return the tally in 64-bit integers; `ProtocolError` if these variants and symbols cannot have it."""
         supports, users = np.asarray(self.supports), np.asarray(self.users)
         good = supports.shape == (n_variants, n_symbols) and users.shape == (n_variants,)
         good = good and supports.dtype.kind in "iu" and users.dtype.kind in "iu"
@@ -157,7 +140,7 @@ class ReportTally:
         return ReportTally(supports.astype(np.int64), users.astype(np.int64))
 
     def counts(self, channel: SymbolChannel) -> FloatArray:
-        """Unbiased counts of the symbols, shape (n_variants, n_symbols)."""
+        """Estimate the counts of the symbols without bias, shape (n_variants, n_symbols)."""
         return channel.unbiased_counts(self.supports, self.users)
 
 
@@ -166,55 +149,55 @@ class ReportTally:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """An orthogonal projection onto a few directions: $A(x - o)$."""
+    """Orthogonal projection onto a few directions: $A(x - o)$."""
 
     origin: FloatArray
     axes: FloatArray
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The coordinates of the points in these directions."""
+        """Compute the coordinates of the points in these directions."""
         return products(points - self.origin, self.axes)
 
     def first(self, count: int) -> "Projection":
-        """The projection onto the first few of its directions."""
+        """Project onto the first few of the directions only."""
         return Projection(self.origin, self.axes[:count])
 
     def fields(self) -> dict[str, Any]:
         return {"origin": self.origin, "axes": self.axes}
 
     @classmethod
-    def from_fields(cls, d: int, fields: dict[str, Any]) -> "Projection | None":
-        """The projection that a text of a question holds, if it holds one."""
+    def from_fields(cls, d: int, fields: dict[str, Any]) -> tuple["Projection | None", int]:
+        """Read the projection of a question, if there is one, and the number of coordinates that it leaves."""
         if "axes" not in fields:
-            return None
+            return None, d
         axes = len(fields["axes"])
         require(0 < axes <= d, f"it projects onto other than 1 to {d} directions")
-        return cls(read_array(fields, "origin", (d,)), read_array(fields, "axes", (axes, d)))
+        return cls(read_array(fields, "origin", (d,)), read_array(fields, "axes", (axes, d))), axes
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Which of several centers is nearest, in all of the space or in a projection."""
+    """Numbers of the nearest of several centers, in all of the space or in a projection."""
 
     centers: FloatArray  # shape (K, d), or (K, q) if they are projected
     projection: Projection | None = None
 
     def seen(self, points: FloatArray) -> FloatArray:
-        """The points in the coordinates of the centers."""
+        """Compute the points in the coordinates of the centers."""
         return points if self.projection is None else self.projection.project(points)
 
-    def nearest(self, points: FloatArray, *, constant_time: bool = False) -> NDArray[np.intp]:
-        """The label of each point, the same either way; ``constant_time`` if nobody may tell by the time it takes."""
-        return self.nearest_seen(self.seen(points), constant_time=constant_time)
+    def nearest(self, points: FloatArray) -> NDArray[np.intp]:
+        """Label points of the unit box."""
+        return nearest(self.seen(points), self.centers)
 
     def nearest_seen(self, seen: FloatArray, *, constant_time: bool) -> NDArray[np.intp]:
-        """The same of points in the coordinates of the centers."""
+        """Label points in the coordinates of the centers, the same either way."""
         return nearest_constant_time(seen, self.centers) if constant_time else nearest(seen, self.centers)
 
 
 @dataclass(frozen=True, slots=True)
 class ResidualQuestion(Question):
-    """A question about the residual $z - c$ of a point from the nearest center, in the coordinates of the centers."""
+    """Question about the residual $z - c$ of a point from the nearest center, in the coordinates of the centers."""
 
     labels: Labels
     radii: FloatArray  # shape (K,): residuals are clipped to it, by coordinate or by length
@@ -227,7 +210,7 @@ class ResidualQuestion(Question):
     def residuals(
         self, seen: FloatArray, label: NDArray[np.intp], *, constant_time: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """The residual of each point as it is seen, shape (n, q), and the radius of its cluster, shape (n,)."""
+        """Compute the residual of each point as it is seen, shape (n, q), and the radius of its cluster, shape (n,)."""
         if constant_time:
             return seen - rows_constant_time(self.centers, label), rows_constant_time(self.radii, label)
         return seen - self.centers[label], self.radii[label]
@@ -238,65 +221,82 @@ class ResidualQuestion(Question):
 
     @staticmethod
     def read_residuals(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray]:
-        """Labels and radii of a text."""
-        k, projection = len(fields["centers"]), Projection.from_fields(d, fields)
-        q = d if projection is None else len(projection.axes)
+        """Read labels and radii."""
+        k, (projection, q) = len(fields["centers"]), Projection.from_fields(d, fields)
         centers, radii = read_array(fields, "centers", (k, q)), read_array(fields, "radii", (k,))
         require(k > 0 and bool((radii >= SMALLEST).all()), "it has no centers, or radii that are not positive")
         return Labels(centers, projection), radii
 
 
-@dataclass(frozen=True, slots=True)
-class Measured(Generic[_Value]):
-    """What reports or a release say, and the variance of each number; infinite where nothing is known."""
-
-    value: _Value
-    variance: _Value
+# Vertices of a grid ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualSums:
-    """What one group says of every cluster, per user of that group."""
+class GridQuestion(Question):
+    """Near which vertex of a grid? Each coordinate is rounded up or down at random, so that its mean stays.
 
-    sizes: FloatArray  # the fraction of users in each cluster, shape (K,); may be slightly negative
-    size_variance: float  # of each size
-    sums: FloatArray  # mean over all users of the residual if they are in the cluster, 0 if not, shape (K, d)
-    variance: FloatArray  # of the sums, shape (K, d)
+    The unbiased counts of its tally are a histogram of the vertices; `symbol_variance` is their variance.
+    """
 
-    def undo_clipping(self, factors: FloatArray) -> "ResidualSums":
-        """Clipping shrinks a small mean shift of each cluster by a known factor, shape (K,): divide by it."""
-        factor = factors[:, None]
-        return replace(self, sums=self.sums / factor, variance=self.variance / factor**2)
+    kind: ClassVar[str] = "grid"
 
-    def plus(self, sums: FloatArray, variance: FloatArray) -> "ResidualSums":
-        """With sums that are known from elsewhere, and their variance, both of shape (K, d)."""
-        return replace(self, sums=self.sums + sums, variance=self.variance + variance)
+    projection: Projection | None  # onto the directions of the grid; None for those of the box
+    low: FloatArray  # the first vertex, shape (q,)
+    step: FloatArray  # the distance between vertices, in each direction
+    sizes: tuple[int, ...]  # how many vertices there are in each direction, at least 2
+
+    @property
+    def n_symbols(self) -> int:
+        return math.prod(self.sizes)  # not in 64 bits, where a grid that is too large may pass for a small one
+
+    def position(self, points: FloatArray) -> FloatArray:
+        """Locate points on the grid, in steps; those outside are moved into it."""
+        seen = points if self.projection is None else self.projection.project(points)
+        position: FloatArray = grid_position(seen, self.low, 1.0 / self.step, np.array(self.sizes) - 1.0)
+        return position
+
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
+        position = self.position(points)
+        vertex = np.floor(position)
+        vertex += rng.random(position.shape, np.float32) < position - vertex
+        return self.index(vertex.astype(np.int64))
+
+    def index(self, vertices: IntArray) -> IntArray:
+        """Number the vertices, the last direction running fastest."""
+        number = vertices[:, 0]
+        for axis, size in enumerate(self.sizes[1:], start=1):
+            number = number * size + vertices[:, axis]
+        return number
+
+    def vertices(self) -> FloatArray:
+        """Compute the coordinates of all vertices, in the order of their symbols."""
+        axes = [low + step * np.arange(size) for low, step, size in zip(self.low, self.step, self.sizes, strict=True)]
+        return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+    def fields(self) -> dict[str, Any]:
+        seen = {} if self.projection is None else self.projection.fields()
+        return {**seen, "low": self.low, "step": self.step, "sizes": list(self.sizes)}
+
+    @classmethod
+    def from_fields(cls, d: int, fields: dict[str, Any]) -> "GridQuestion":
+        projection, q = Projection.from_fields(d, fields)
+        sizes, low, step = tuple(fields["sizes"]), read_array(fields, "low", (q,)), read_array(fields, "step", (q,))
+        whole = len(sizes) == q and all(type(size) is int and 2 <= size <= MOST_VERTICES for size in sizes)
+        require(whole and bool((step >= SMALLEST).all()), "its grid is malformed")
+        return cls(projection, low, step, sizes)
 
 
 # Texts of strangers ---------------------------------------------------------------------------------------------------
 
 
-def question_of(d: int, fields: dict[str, Any], n_clusters: int = MOST_CLUSTERS) -> Question:
-    """The question with these plain values, for ``d`` dimensions; `ProtocolError` if they are none, or too large."""
-    kinds = Question._kinds  # noqa: SLF001  (of this module)
-    if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str) or fields["kind"] not in kinds:
-        raise ProtocolError(f"The question is refused: its kind is none of {', '.join(kinds)}.")
-    try:
-        most = CENTERS_PER_CLUSTER * n_clusters
-        require("centers" not in fields or len(fields["centers"]) <= most, f"it has more than {most} centers")
-        return kinds[fields["kind"]].from_fields(d, fields)
-    except (KeyError, TypeError, ValueError, OverflowError) as reason:
-        raise ProtocolError(f"The question is refused: it is incomplete or malformed ({reason}).") from None
-
-
 def require(condition: bool, sentence: str, what: str = "question") -> None:
-    """Nothing, if the condition holds; `ProtocolError` with the sentence if not."""
+    """Raise `ProtocolError` with the sentence unless the condition holds."""
     if not condition:
         raise ProtocolError(f"The {what} is refused: {sentence}.")
 
 
 def read_array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
-    """The numbers of a text under this name, of this shape and of a harmless size."""
+    """Read an array of this shape, whose numbers are of a harmless size."""
     array = np.array(fields[name], np.float64)
     size = np.abs(array)
     good = array.shape == shape and ((array == 0) | ((size >= SMALLEST) & (size <= LARGEST))).all()
@@ -306,25 +306,7 @@ def read_array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> Flo
 
 
 def read_ball(d: int, fields: dict[str, Any]) -> tuple[FloatArray, float]:
-    """The center and the radius of a text."""
+    """Read a center and a radius."""
     radius = fields["radius"]
     require(type(radius) is float and SMALLEST <= radius <= LARGEST, "its radius is not a positive number")
     return read_array(fields, "center", (d,)), radius
-
-
-@lru_cache(maxsize=64)
-def most_characters(n_clusters: int, d: int) -> int:
-    """How long the text of a round may be: every question with as many numbers as it may have, each in full."""
-    centers = CENTERS_PER_CLUSTER * n_clusters * (d + 1)  # with radii
-    bases = max(2 * most_bases(d, CODEBOOKS_OF_PAIRS), most_bases(d, CODEBOOKS_OF_SHIFTS))
-    question = centers + d * (d + 1) + d * MOST_SIGNS + d * bases + 3 * d
-    return _FRAME + 12 * MOST_CHARACTERS + _NUMBER * (2 * d + MOST_ASKS * question)
-
-
-def require_short(text: str, study: KMeansStudy) -> None:
-    """Raise `ProtocolError` if a text is longer than a round of the study can be."""
-    most = most_characters(study.n_clusters, study.box.n_dimensions)
-    if isinstance(text, (str, bytes, bytearray)) and len(text) > most:
-        raise ProtocolError(
-            f"The round is refused: its {len(text):,} characters are more than the {most:,} it can need."
-        )

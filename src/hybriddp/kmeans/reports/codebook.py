@@ -20,34 +20,39 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
+from typing import Any
 
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.grid import read_only
 from hybriddp.kmeans.clustering import blocks, largest_constant_time, squared_norms
+from hybriddp.kmeans.reports.base import read_array, require
 from hybriddp.randomness import UniformDraws
 
 LARGEST_CODEBOOK = 16  # directions that a device looks at, at most; with the opposite ones, twice as many
+
 CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS, CODEBOOKS_OF_SHIFTS = 4, 16, 64  # how many there are, at least
+
 _BLOCK = 1 << 12  # vectors at a time
+
 _VECTORS = 1 << 14  # for the mean of what agrees most
 
 
 @lru_cache(maxsize=16)
 def hadamard(order: int) -> FloatArray:
-    r"""Sylvester's matrix of signs, $(-1)^{|a \wedge b|}$; the order is a power of two."""
+    r"""Make Sylvester's matrix of signs, $(-1)^{|a \wedge b|}$; the order is a power of two."""
     index = np.arange(order)
     return read_only(1.0 - 2.0 * (np.bitwise_count(index[:, None] & index) & 1))
 
 
 def hadamard_products(vectors: FloatArray, order: int, rows: IntArray) -> FloatArray:
-    """The products of each vector with some rows of the matrix, shape (n, m), by the fast Walsh-Hadamard transform.
+    """Multiply each vector with some rows of the matrix, shape (n, m), by the fast Walsh-Hadamard transform.
 
     That is sums and differences of numbers that are 1, 2, 4, ... apart, in this order. Every client adds up the same
     terms in the same order, and finds the same products to the last bit; a matrix product does not promise that.
     """
-    found = np.empty(rows.shape)
+    products = np.empty(rows.shape)
     for part in blocks(len(vectors), _BLOCK):
         some = vectors[part].T
         sums = np.zeros((order, some.shape[1]))
@@ -59,8 +64,8 @@ def hadamard_products(vectors: FloatArray, order: int, rows: IntArray) -> FloatA
             np.subtract(pairs[:, 0], pairs[:, 1], out=pairs[:, 1])
             pairs[:, 0] = upper
             step *= 2
-        found[part] = np.take_along_axis(sums.T, rows[part], axis=1)
-    return found
+        products[part] = np.take_along_axis(sums.T, rows[part], axis=1)
+    return products
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class Directions:
 
     @classmethod
     def of(cls, d: int, stream: int = 0, fewest: int = CODEBOOKS_OF_DIRECTIONS) -> "Directions":
-        """At least so many codebooks, always the same ones for ``d`` dimensions; other signs for every stream."""
+        """Make at least ``fewest`` codebooks, the same for all in ``d`` dimensions; other signs for every stream."""
         order, codebook = order_of(d), codebook_size(d)
         sign_flips: list[IntArray] = []
         for turn in count():
@@ -84,25 +89,25 @@ class Directions:
 
     @property
     def order(self) -> int:
-        """$D$: how many directions a basis has."""
+        """$D$, the number of directions of a basis."""
         return order_of(self.sign_flips.shape[1])
 
     @property
     def codebook(self) -> int:
-        """How many directions a codebook holds."""
+        """Number of directions of a codebook."""
         return codebook_size(self.sign_flips.shape[1])
 
     @property
     def n_codebooks(self) -> int:
-        """How many codebooks there are."""
+        """Number of codebooks."""
         return len(self.sign_flips) * self.order // self.codebook
 
     def rows(self, codebooks: IntArray) -> IntArray:
-        """Which rows of each basis of a codebook it holds, shape (n, at most 16)."""
+        """List the rows of each basis that a codebook holds, shape (n, at most 16)."""
         return np.arange(min(self.order, self.codebook)) + (codebooks * self.codebook % self.order)[:, None]
 
     def products(self, vectors: FloatArray, codebooks: IntArray, rows: IntArray | None = None) -> FloatArray:
-        """The products of each vector with the directions of its codebook, or with these other rows of its bases."""
+        """Multiply each vector with the directions of its codebook, or with other rows of its bases."""
         order, codebook = self.order, self.codebook
         rows = self.rows(codebooks) if rows is None else rows
         parts = []
@@ -112,7 +117,7 @@ class Directions:
         return np.concatenate(parts, axis=1)
 
     def sums(self, counts: FloatArray) -> FloatArray:
-        """The sum of all directions, each as often as counted; leading axes of (..., n_codebooks, codebook) stay."""
+        """Add up directions, each as often as counted; leading axes of (..., n_codebooks, codebook) stay."""
         d = self.sign_flips.shape[1]
         by_row = counts.reshape(*counts.shape[:-2], len(self.sign_flips), self.order)
         sums: FloatArray = np.sum((by_row @ hadamard(self.order)[:, :d]) * self.sign_flips, axis=-2)
@@ -128,29 +133,29 @@ class Pairs:
 
     @classmethod
     def of(cls, d: int) -> "Pairs":
-        """Always the same ones for ``d`` dimensions."""
+        """Make the pairs of ``d`` dimensions, the same for all."""
         return cls(Directions.of(d, 1, CODEBOOKS_OF_PAIRS), Directions.of(d, 2, CODEBOOKS_OF_PAIRS))
 
     @property
     def n_codebooks(self) -> int:
-        """How many codebooks there are, those of ``left`` running fastest."""
+        """Number of codebooks, those of ``left`` running fastest."""
         return self.left.order * self.left.n_codebooks
 
     def products(self, vectors: FloatArray, codebooks: IntArray) -> FloatArray:
-        """$(u z)(v z)$ of each vector, for the pairs of its codebook."""
+        """Compute $(u z)(v z)$ of each vector, for the pairs of its codebook."""
         xor, codebook = np.divmod(codebooks, self.left.n_codebooks)
         others = paired_row(self.left.rows(codebook), self.left.order) ^ xor[:, None]
         return self.left.products(vectors, codebook) * self.right.products(vectors, codebook, others)
 
     def diagonals(self, squares: FloatArray, codebooks: IntArray) -> FloatArray:
-        r"""The part of the products that is from the diagonals, $\sum_j u_j v_j z_j^2$."""
+        r"""Compute the part of the products from the diagonals, $\sum_j u_j v_j z_j^2$."""
         xor, codebook = np.divmod(codebooks, self.left.n_codebooks)
         rows = self.left.rows(codebook)
         diagonal = Directions(self.left.sign_flips * self.right.sign_flips)  # the product of two rows is a row
         return diagonal.products(squares, codebook, rows ^ paired_row(rows, self.left.order) ^ xor[:, None])
 
     def sums(self, counts: FloatArray) -> FloatArray:
-        """The sum of all $uv^T$, each as often as counted, shape (n_codebooks, codebook), made symmetric."""
+        """Add up all $uv^T$, each as often as counted, shape (n_codebooks, codebook), and make the sum symmetric."""
         order, d = self.left.order, self.left.sign_flips.shape[1]
         signs = hadamard(order)[:, :d]
         rows = np.arange(order)
@@ -165,7 +170,7 @@ class Pairs:
 
 
 def _hashed_signs(seed: str, rows: int, columns: int) -> IntArray:
-    """Signs from a hash: the same on every machine, whatever the version of its random numbers."""
+    """Draw signs from a hash: the same on every machine, whatever the version of its random numbers."""
     raw = hashlib.shake_256(f"hybriddp directions {seed}".encode()).digest((rows * columns + 7) // 8)
     bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=rows * columns)
     return 1 - 2 * bits.astype(np.int64).reshape(rows, columns)
@@ -181,7 +186,7 @@ def _all_differ(sign_flips: IntArray) -> bool:
 
 
 def paired_row(rows: IntArray, order: int) -> IntArray:
-    r"""$\sigma$, so that $a$ and $\sigma(a)$ and also $a \oplus \sigma(a)$ are all rows, each once.
+    r"""Permute rows by $\sigma$, so that $a$ and $\sigma(a)$ and also $a \oplus \sigma(a)$ are all rows, each once.
 
     Numbers of $k$ bits are polynomials over the field of two elements, modulo $x^k + x + 1$. Neither $x$ nor $1 + x$
     divides that, so multiplying by either is a permutation: $\sigma(a) = xa$. With fewer than four rows there is none.
@@ -193,22 +198,22 @@ def paired_row(rows: IntArray, order: int) -> IntArray:
 
 
 def codebook_size(d: int) -> int:
-    """How many directions a codebook holds."""
+    """Count the directions of a codebook."""
     return min(LARGEST_CODEBOOK, 1 << (d - 1))
 
 
 def order_of(d: int) -> int:
-    """The power of two from ``d`` on."""
+    """Return the power of two from ``d`` on."""
     return 1 << (d - 1).bit_length()
 
 
 def most_bases(d: int, n_codebooks: int) -> int:
-    """How many bases make so many codebooks, at least 16: no question has more. All three are powers of two."""
+    """Count the bases of ``n_codebooks`` codebooks, at least 16: no question has more. All are powers of two."""
     return n_codebooks * codebook_size(d) // order_of(d)
 
 
 def relative_lengths(vectors: FloatArray, radius: FloatArray | float) -> FloatArray:
-    """Lengths in radii, clipped to 1."""
+    """Compute lengths in radii, clipped to 1."""
     lengths: FloatArray = np.minimum(np.sqrt(squared_norms(vectors)) / radius, 1.0)
     return lengths
 
@@ -222,7 +227,7 @@ def nearest_sets(
     *,
     constant_time: bool,
 ) -> IntArray:
-    """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are.
+    """Choose exactly ``chosen`` of the products and their opposites: the largest.
 
     Of equal ones, which points with whole coordinates have many of, a random one is taken: always the first ones would
     point somewhere. A random sign with the mean ``length``, times the public ``sign``, turns a set at the end into that
@@ -240,7 +245,7 @@ def nearest_sets(
 
 
 def _largest(values: FloatArray, count: int) -> IntArray:
-    """What `largest_constant_time` finds, by a selection that is faster for some rows than for others."""
+    """Select as `largest_constant_time`, faster for some rows than for others."""
     sets = np.zeros(len(values), np.int64)
     for place in np.argpartition(values, -count, axis=1)[:, -count:].T:  # by columns: sums of short rows are slow
         sets |= np.int64(1) << place
@@ -248,27 +253,27 @@ def _largest(values: FloatArray, count: int) -> IntArray:
 
 
 def without_opposites(counts: FloatArray) -> FloatArray:
-    """Of each direction, how many more reports there are than of its opposite."""
+    """Subtract the reports of the opposite direction from those of each direction."""
     codebook = counts.shape[1] // 2
     return counts[:, :codebook] - counts[:, codebook:]
 
 
 def unit_vectors(d: int) -> FloatArray:
-    """Vectors that point anywhere, always the same ones, by which gains are computed."""
+    """Draw vectors that point anywhere, the same for all, by which gains are computed."""
     vectors = np.random.default_rng([d, _VECTORS]).standard_normal((_VECTORS, d))
     unit: FloatArray = vectors / np.sqrt(np.sum(vectors**2, axis=1, keepdims=True))
     return unit
 
 
 def mean_gains(products: FloatArray, held: FloatArray) -> FloatArray:
-    """The mean of what is held by those with the largest products, signs included: by the first, the first two, ..."""
+    """Average what those with the largest products hold, signs included: the first, the first two, ..."""
     largest_first = np.argsort(-np.abs(products), axis=1)
     signed = np.take_along_axis(np.sign(products) * held, largest_first, axis=1)
     return read_only(np.cumsum(signed.mean(axis=0)))
 
 
 def best_choice(gains: FloatArray, epsilon: float) -> tuple[int, float]:
-    r"""The number $k$ of entries of a codebook with the largest $g = (p - q) G_k$, which a report then holds; and $g$.
+    r"""Choose the number $k$ of entries of a codebook with the largest $g = (p - q) G_k$, what a report holds; and $g$.
 
     For $2m$ codes, $p - q = (e^\epsilon - 1) / (k e^\epsilon + 2m - k)$.
     """
@@ -276,3 +281,20 @@ def best_choice(gains: FloatArray, epsilon: float) -> tuple[int, float]:
     held = (odds - 1) / (chosen * odds + 2 * len(gains) - chosen) * gains
     best = int(np.argmax(held))
     return best + 1, float(held[best])
+
+
+def read_directions(d: int, fields: dict[str, Any], name: str, n_codebooks: int) -> Directions:
+    """Read directions of a question, which make at most ``n_codebooks``."""
+    bases, most = len(fields[name]), most_bases(d, n_codebooks)
+    require(0 < bases <= most, f"it has other than 1 to {most} rows of directions")
+    sign_flips = read_array(fields, name, (bases, d))
+    whole = (np.abs(sign_flips) == 1).all() and bases * order_of(d) % codebook_size(d) == 0
+    require(bool(whole), "its directions are malformed")
+    return Directions(sign_flips.astype(np.int64))
+
+
+def read_chosen(d: int, fields: dict[str, Any]) -> int:
+    """Read how many entries of a codebook a question chooses."""
+    chosen, most = fields["chosen"], codebook_size(d)
+    require(type(chosen) is int and 1 <= chosen <= most, f"it chooses other than 1 to {most} directions")
+    return int(chosen)

@@ -26,7 +26,8 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.box import Box, columns_by_name, names_of, require_alike
+from hybriddp.kmeans.points import columns_by_name, names_of, require_alike
+from hybriddp.kmeans.study import Box
 from hybriddp.paper.kmeans.groups import (
     ClusterMoments,
     LaplaceScales,

@@ -9,7 +9,6 @@ at it (`repair_ledger`).
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -133,11 +132,8 @@ def read_lines(file: BinaryIO, path: Path, known: Position | None) -> LedgerCont
     """`read_after`, whatever the last line is."""
     status = os.fstat(file.fileno())
     identity = (status.st_dev, status.st_ino)
-    if known is None:
-        return parse_file(read_all(file, path, 0), path, identity)
-    if known.place != identity:  # another file may have taken its place: a copy, perhaps
-        contents = parse_file(read_all(file, path, 0), path, identity, contains=known)
-        return replace(contents, events=contents.events[known.events :])
+    if known is None or known.place != identity:  # another file may have taken its place: a copy, perhaps
+        return parse_file(read_all(file, path, 0), path, identity, contains=known)
     before = min(known.offset, 128)
     data = read_all(file, path, known.offset - before)
     if not known.is_at_end_of(data[:before]):

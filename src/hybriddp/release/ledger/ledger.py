@@ -6,15 +6,14 @@ user is in one part of each partition, so they have spent what was spent on ever
 the most expensive part of each partition. By default the arithmetic is a sum, and exact.
 """
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
+from typing import Any
 
-from hybriddp import _check
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release.accountant import Accountant
@@ -24,8 +23,8 @@ from hybriddp.release.history import Exposure
 from hybriddp.release.ledger import words as ledger_words
 from hybriddp.release.ledger.file import FileLedgerStore
 from hybriddp.release.ledger.store import LedgerStore, MemoryLedgerStore
-from hybriddp.release.ledger.text import Header, LedgerContents, Position, from_fields, gone, to_fields
-from hybriddp.release.ledger.words import about, budget_words, refusal, story
+from hybriddp.release.ledger.text import VERSION, Header, LedgerContents, Position, gone
+from hybriddp.release.ledger.words import about, refusal, story
 
 _FILES = "For a file: Ledger.open(path), or Ledger.create(path, budget) if there is none yet."
 _AGAIN = "read the saved result. To ask again, make a new study (another name), which needs new reports."
@@ -271,7 +270,7 @@ class Ledger:
             if not spent.within(Spent.of(self.budget)):
                 raise BudgetError(
                     f"{self._store} has events that cost {who} users {spent}, more than its "
-                    f"budget of {budget_words(self.budget)}. It was edited by hand, or written by another program."
+                    f"budget of {self.budget}. It was edited by hand, or written by another program."
                 )
 
     def _check_sums(self, event: Event, promised: Privacy | None) -> None:
@@ -280,7 +279,7 @@ class Ledger:
             before = self.sums(event.who, part=event.part, study=event.study)
             left = Spent.of(promised) - before
             if not Spent.of(event.privacy).within(left):
-                promise = f"of the {budget_words(promised)} that this study promised them they have {left} left"
+                promise = f"of the {promised} that this study promised them they have {left} left"
                 again = f" It has been released already: {_AGAIN}" if before.epsilon else ""
                 raise BudgetError(refusal(event, f"{promise}.{again}", self._events))
         if self.accountant.adds_up:
@@ -296,7 +295,7 @@ class Ledger:
                 what = "; ".join(dict.fromkeys(f"{e.title} ({e.users})" for e in about(events, who)))
                 raise BudgetError(
                     f"With {what}, {who} users would have spent {spent} by the accountant "
-                    f"{self.accountant.name!r}, of {budget_words(self.budget)}. "
+                    f"{self.accountant.name!r}, of {self.budget}. "
                     f"Spent before: {story(self._events[:before], who)}."
                 )
 
@@ -307,19 +306,13 @@ class Ledger:
     def __repr__(self) -> str:
         return ledger_words.short(self)
 
-    def to_json(self) -> str:
-        """The whole ledger as text."""
-        return json.dumps(to_fields(self._header, self._events), indent=1)
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the lines of a ledger file hold, as plain values."""
+        return {"version": VERSION, **self._header.fields(), "events": [event.fields() for event in self._events]}
 
-    @classmethod
-    def from_json(cls, text: str, *, count: str = EVERYBODY) -> "Ledger":
-        """Read the ledger that a text describes; refused if its events cost more than its budget."""
-        try:
-            stored = _check.json_fields(text)
-        except ValueError:
-            raise DataError("The text is not a ledger.") from None
-        header, events = from_fields(stored)
-        return cls.open(MemoryLedgerStore(header, events), count=count)
+    def copy(self) -> "Ledger":
+        """Copy the ledger into memory, where charges leave this one as it is."""
+        return Ledger.open(MemoryLedgerStore(self._header, self._events), count=self.count)
 
 
 def require_ledger(ledger: object) -> None:

@@ -1,23 +1,22 @@
-"""How a ledger is written: as one JSON text, or as lines of JSON with a running checksum.
+"""How a ledger is written: as lines of JSON with a running checksum.
 
-`Ledger.to_json` writes one text, and `Ledger.from_json` reads it. Ledger files have lines. The first says what the
-ledger was created with, every other is an event, or the note of a repair or of a saved result. The last field of a
-line, ``"chain"``, is the SHA-256 of the checksum before it followed by the line without this field: a line that was
-edited, removed, added or moved breaks the chain there. A truncated file breaks nothing; to notice that, one checksum
-has to be kept elsewhere. There is no key: the chain finds accidents and edits by hand, not somebody who computes all
-checksums anew.
+The first line says what the ledger was created with, every other is an event, or the note of a repair or of a saved
+result. The last field of a line, ``"chain"``, is the SHA-256 of the checksum before it followed by the line without
+this field: a line that was edited, removed, added or moved breaks the chain there. A truncated file breaks nothing; to
+notice that, one checksum has to be kept elsewhere. There is no key: the chain finds accidents and edits by hand, not
+somebody who computes all checksums anew.
 """
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hybriddp import _check
-from hybriddp.errors import DataError, HybridDPError, ParameterError
+from hybriddp.errors import DataError, HybridDPError, ParameterError, ProtocolError
 from hybriddp.privacy import Privacy
 from hybriddp.release.accountant import Accountant
 from hybriddp.release.event import Event
@@ -34,6 +33,7 @@ _FIRST = b'{"ledger":'  # how a first line begins
 _FIELD, _END = b',"chain":"', b'"}'
 _CHECKSUM = re.compile(re.escape(_FIELD) + b"[0-9a-f]{64}" + re.escape(_END))
 _SUFFIX = len(_FIELD) + 64 + len(_END)
+_T = TypeVar("_T")
 _DECODER = json.JSONDecoder(object_pairs_hook=_check.once_each)
 
 Fields = Mapping[str, object]
@@ -49,7 +49,7 @@ class Header:
     nonce: str
 
     def fields(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values."""
         return {
             "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
             "accountant": self.accountant.name,
@@ -57,36 +57,13 @@ class Header:
         }
 
     @classmethod
-    def of(cls, budget: dict[str, str], accountant: str, nonce: str) -> "Header":
-        """From plain values."""
-        if not isinstance(nonce, str) or _NONCE.fullmatch(nonce) is None:
+    def of(cls, ledger: int, budget: dict[str, str], accountant: str, nonce: str) -> "Header":
+        """Read the fields of a first line."""
+        if type(ledger) is not int or ledger != VERSION:
+            raise ProtocolError(f"has version {ledger!r}; this program reads version {VERSION}.")
+        if _NONCE.fullmatch(nonce) is None:
             raise ParameterError("nonce", "32 hexadecimal digits", nonce)
         return cls(Privacy.total(**budget), Accountant(accountant), nonce)
-
-
-# One text
-
-
-def to_fields(header: Header, events: Iterable[Event]) -> dict[str, Any]:
-    """The whole ledger as plain values."""
-    return {"version": VERSION, **header.fields(), "events": [event.fields() for event in events]}
-
-
-def from_fields(stored: Any) -> tuple[Header, tuple[Event, ...]]:  # noqa: ANN401
-    """Header and events from plain values; `DataError` if they are not those of a ledger."""
-    try:
-        fields = dict(stored)
-        version, events = fields.pop("version"), fields.pop("events")
-        if type(version) is not int or version != VERSION:
-            raise DataError(f"The ledger has version {version!r}; this program reads version {VERSION}.")
-        return Header.of(**fields), tuple(map(Event.of, events))
-    except DataError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, ParameterError):
-        raise DataError("The text is not a ledger.") from None
-
-
-# Lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +75,7 @@ class Line:
 
 
 def link(fields: Fields, head: str) -> Line:
-    """The line that follows the one with the checksum ``head``.
+    """Write the line that follows the one with the checksum ``head``.
 
     Examples
     --------
@@ -114,7 +91,7 @@ def link(fields: Fields, head: str) -> Line:
 
 
 def chained(lines: Iterable[Fields], head: str) -> list[Line]:
-    """The lines that follow the one with the checksum ``head``."""
+    """Write the lines that follow the one with the checksum ``head``."""
     written: list[Line] = []
     for fields in lines:
         written.append(link(fields, written[-1].head if written else head))
@@ -122,7 +99,7 @@ def chained(lines: Iterable[Fields], head: str) -> list[Line]:
 
 
 def unlink(line: bytes, head: str) -> dict[str, Any]:
-    """The fields of a line, checksum and all; `ValueError` if it does not follow the one with the checksum ``head``."""
+    """Read the fields of a line, checksum and all; `ValueError` if it does not follow the checksum ``head``."""
     body = line[:-_SUFFIX] + b"}"
     if line[-_SUFFIX:] != _FIELD + _checksum(head, body).encode() + _END:
         raise ValueError("the checksum is another one")
@@ -173,7 +150,7 @@ class Position:
     before: "Position | None" = None
 
     def after(self, data: bytes, head: str, events: int) -> "Position":
-        """The position behind these lines, with the checksum ``head`` at their end and so many events."""
+        """Move behind these lines, with the checksum ``head`` at their end and this number of events."""
         return replace(
             self,
             offset=self.offset + len(data),
@@ -199,6 +176,8 @@ class LedgerContents:
     ----------
     events, position
         The events of all lines that end with a line break, and where these lines end.
+    notes : tuple of dict
+        Repairs and saved results among these lines.
     torn : bytes
         An unfinished line behind them.
     unended : bool
@@ -207,89 +186,80 @@ class LedgerContents:
 
     events: tuple[Event, ...]
     position: Position
+    notes: tuple[Fields, ...] = ()
     torn: bytes = b""
     unended: bool = False
 
 
 def first_line(header: Header) -> Line:
-    """The first line of a file."""
+    """Write the first line of a file."""
     return link({"ledger": VERSION, **header.fields()}, START)
 
 
 def parse_file(
     data: bytes, path: Path | str, identity: tuple[int, int], contains: Position | None = None
 ) -> LedgerContents:
-    """A whole ledger file. With ``contains``, `DataError` unless that position is in it."""
+    """Parse a whole ledger file, or what follows ``contains``; `DataError` unless that position is in it."""
     if not data:
         raise DataError(
             f"{path} is empty, and so not a ledger: it was emptied, or a program stopped while creating it. Only if "
             "nothing was ever spent from it, delete it and create it again."
         )
     if not data.startswith(_FIRST):
-        raise DataError(
-            f"{path} is not a ledger: its first line is not that of one. Ledgers of development versions, one JSON "
-            "text each, are not read."
-        )
+        raise DataError(f"{path} is not a ledger: its first line is not that of one.")
     end = data.find(b"\n")
     if end < 0:
         raise DataError(
             f"The first line of {path} breaks off. If a program stopped while creating it, nothing was ever spent from "
             "it: delete it and create it again. If the file was truncated, restore it from a copy."
         )
-    header, head = _parse_first(data[:end], path)
-    return parse_lines(data[end + 1 :], path, Position(header, identity, end + 1, 1, 0, head), contains)
+    header, head = _read_line(data[:end], START, path, 1, lambda fields: Header.of(**fields))
+    contents = parse_lines(data[end + 1 :], path, Position(header, identity, end + 1, 1, 0, head), contains)
+    return contents if contains is None else replace(contents, events=contents.events[contains.events :])
 
 
 def parse_lines(data: bytes, path: Path | str, start: Position, contains: Position | None = None) -> LedgerContents:
-    """The lines behind ``start``. With ``contains``, one must end there."""
+    """Parse the lines behind ``start``. With ``contains``, one must end there."""
     *lines, torn = data.split(b"\n")
-    events, head = list[Event](), start.head
+    read, head = list[Event | Fields](), start.head
     found = contains is None or start.same_as(contains)
     for number, line in enumerate(lines, start.lines + 1):
-        event, head = _parse_event(line, head, path, number)
-        if event is not None:
-            events.append(event)
+        entry, head = _read_line(line, head, path, number, _event_or_note)
+        read.append(entry)
         found = found or (contains is not None and head == contains.head)
-    position = start.after(data[: len(data) - len(torn)], head, len(events))
     if not found:
         raise lost_events(path)
+    events = tuple(entry for entry in read if isinstance(entry, Event))
+    notes = tuple(entry for entry in read if not isinstance(entry, Event))
+    position = start.after(data[: len(data) - len(torn)], head, len(events))
     if unended := _has_checksum(torn):
-        _parse_event(torn, head, path, position.lines + 1)  # refused if it is not the line that follows
-    return LedgerContents(tuple(events), position, torn, unended)
+        _read_line(torn, head, path, position.lines + 1, _event_or_note)  # refused if it is not the line that follows
+    return LedgerContents(events, position, notes, torn, unended)
 
 
-def _parse_event(line: bytes, head: str, path: Path | str, number: int) -> tuple[Event | None, str]:
-    """The event of a line, None for a note, and its checksum."""
+def _event_or_note(fields: dict[str, Any]) -> Event | Fields:
+    return fields if fields.keys() & _NOTES else Event.of(fields)
+
+
+def _read_line(
+    line: bytes, head: str, path: Path | str, number: int, read: Callable[[dict[str, Any]], _T]
+) -> tuple[_T, str]:
+    """Read the line that follows the checksum ``head``, and return its own checksum beside it."""
     try:
         fields = unlink(line, head)
         new = fields.pop("chain")
-        return None if fields.keys() & _NOTES else Event.of(fields), new
+        return read(fields), new
+    except ProtocolError as other:  # another version
+        raise DataError(f"{path} {other}") from None
     except (HybridDPError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        raise _broken(path, number) from None
-
-
-def _parse_first(data: bytes, path: Path | str) -> tuple[Header, str]:
-    try:
-        fields = unlink(data, START)
-        version, new = fields.pop("ledger"), fields.pop("chain")
-        if type(version) is not int or version != VERSION:
-            raise DataError(f"{path} has version {version!r}; this program reads version {VERSION}.")
-        return Header.of(**fields), new
-    except DataError:
-        raise
-    except (HybridDPError, KeyError, TypeError, ValueError, RecursionError):
-        raise _broken(path, 1) from None
-
-
-def _broken(path: Path | str, line: int) -> DataError:
-    return DataError(
-        f"Line {line} of {path} does not follow from the line before it: a line was edited, removed, added or moved. "
-        "Nothing has been spent; restore it from a copy."
-    )
+        raise DataError(
+            f"Line {number} of {path} does not follow from the line before it: a line was edited, removed, added or "
+            "moved. Nothing has been spent; restore it from a copy."
+        ) from None
 
 
 def lost_events(path: Path | str) -> DataError:
-    """The error for a file that was rolled back or exchanged."""
+    """Make the error for a file that was rolled back or exchanged."""
     return DataError(
         f"{path} has lost events that this program has read or written, or is another ledger now. Nothing has been "
         "spent; restore it from a copy."
@@ -297,5 +267,5 @@ def lost_events(path: Path | str) -> DataError:
 
 
 def gone(path: Path | str) -> DataError:
-    """The error for a ledger that was there."""
+    """Make the error for a ledger that was there."""
     return DataError(f"The ledger {path} is gone. Nothing has been spent; restore it.")

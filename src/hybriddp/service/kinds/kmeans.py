@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError
 from hybriddp.kmeans.estimator import HybridKMeans
-from hybriddp.kmeans.point_units import integer_of_units, units_of, values_of
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.study import KMeansStudy, integer_of_units, units_of, values_of
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.reporting.wording import counted
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind

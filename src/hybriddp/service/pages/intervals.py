@@ -5,7 +5,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
 
-from hybriddp.mean.explain import Row, published_rows
+from hybriddp.mean.explain import GroupRow, published_rows
 from hybriddp.reporting.html import color, paragraphs
 from hybriddp.reporting.wording import counted, significant
 from hybriddp.study.rounding import nice_below, number
@@ -43,7 +43,7 @@ def interval_blocks(estimate: "Estimate") -> list[str]:
     return [_drawing(rows, scale, step), *paragraphs([words])]
 
 
-def _scale(rows: Sequence[Row]) -> tuple[float, float]:
+def _scale(rows: Sequence[GroupRow]) -> tuple[float, float]:
     """From where to where the drawing goes: all answers, and as much of the intervals as leaves the answer visible."""
     answer, values = rows[-1].interval, [row.value for row in rows]
     far = _FAR * (answer.upper - answer.lower)
@@ -52,11 +52,11 @@ def _scale(rows: Sequence[Row]) -> tuple[float, float]:
     return low, high
 
 
-def _cut(row: Row, scale: tuple[float, float]) -> bool:
+def _cut(row: GroupRow, scale: tuple[float, float]) -> bool:
     return row.interval.lower < scale[0] or row.interval.upper > scale[1]
 
 
-def _drawing(rows: Sequence[Row], scale: tuple[float, float], step: Fraction) -> str:
+def _drawing(rows: Sequence[GroupRow], scale: tuple[float, float], step: Fraction) -> str:
     low, high = scale
     inner = WIDTH - 2 * PAD
 

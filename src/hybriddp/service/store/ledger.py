@@ -125,8 +125,7 @@ class DatabaseLedgerStore:
     def _read(self, row: _Row, known: Position | None) -> LedgerContents:
         place, name = (row.id, 0), str(self)
         if known is None or known.place != place:
-            contents = parse_file(self._lines(row, 0), name, place, contains=known)
-            return replace(contents, events=contents.events[known.events if known else 0 :])
+            return parse_file(self._lines(row, 0), name, place, contains=known)
         # The last line that is known is read again: it must still be there.
         line, end, added = self._lines(row, known.events).partition(b"\n")
         if not known.is_at_end_of(line + end):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hybriddp.errors import DataError
-from hybriddp.kmeans.point_units import COORDINATE_BYTES
+from hybriddp.kmeans.study import COORDINATE_BYTES
 
 __all__ = ["MOST_PEOPLE", "ROOM", "PointSums"]
 
