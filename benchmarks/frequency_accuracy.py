@@ -141,7 +141,7 @@ def as_published(row: Row, people: People, rng: np.random.Generator) -> Score:
 
 def known_domain(row: Row, people: People, rng: np.random.Generator) -> dict[str, Score]:
     """The blend over all items, and each single model."""
-    study = FrequencyStudy("items", categories=range(row.n_items), epsilon=row.epsilon)
+    study = FrequencyStudy("items", categories=range(row.n_items), other=False, epsilon=row.epsilon)
     trusted = TrustedCounts(study.digest, tuple(people.trusted.tolist()))
     local = study.summarize_local(_reports(study, people.local, rng))
     everybody = local + study.summarize_local(_reports(study, people.trusted, rng))

@@ -85,7 +85,7 @@ def _rows(found: ShareIntervals, rows: NDArray[np.int64]) -> ShareIntervals:
 def selected_shares(k: int, epsilon: float, n_trusted: int, n_local: int, trials: int) -> Tally:
     """Measure one cell of selected shares."""
     rng = np.random.default_rng([k, int(10 * epsilon), n_trusted, n_local])
-    study, tally = FrequencyStudy("word", categories=range(k), epsilon=epsilon), Tally()
+    study, tally = FrequencyStudy("word", categories=range(k), other=False, epsilon=epsilon), Tally()
     for _ in range(trials):
         trusted, local = rng.multinomial(n_trusted, zipf(k)), rng.multinomial(n_local, zipf(k))
         codes = study.oracle.randomize(np.repeat(np.arange(k), local), rng)

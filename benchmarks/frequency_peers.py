@@ -83,7 +83,7 @@ def peers_runs(items: NDArray[np.int64], k: int, epsilon: float, seed: int) -> d
 
 def compare(k: int, epsilon: float, trials: int) -> None:
     """Print a row for every oracle."""
-    chosen = FrequencyStudy("items", categories=range(k), epsilon=epsilon).oracle
+    chosen = FrequencyStudy("items", categories=range(k), other=False, epsilon=epsilon).oracle
     errors: dict[tuple[str, str], list[float]] = defaultdict(list)
     drawing: dict[tuple[str, str], list[float]] = defaultdict(list)
     counting: dict[tuple[str, str], list[float]] = defaultdict(list)

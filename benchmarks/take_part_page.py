@@ -28,7 +28,7 @@ from tests.machine import CHROMIUM
 _VISITS = 15
 _STUDIES: dict[str, MeanStudy | FrequencyStudy | DistributionStudy | KMeansStudy] = {
     "mean": MeanStudy("session minutes", bounds=(0, 240), epsilon=1),
-    "frequency": FrequencyStudy("favorite fruit", categories=["apple", "pear", "fig"], epsilon=1),
+    "frequency": FrequencyStudy("favorite fruit", categories=["apple", "pear", "fig"], other=False, epsilon=1),
     "distribution": DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1, scale="log"),
     "kmeans": KMeansStudy("a day", n_clusters=3, bounds=[(0, 240), (0, 24)], epsilon=4),
 }

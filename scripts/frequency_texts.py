@@ -44,7 +44,7 @@ def accepted() -> Iterator[dict[str, Any]]:
         ("part", yes_no, {"users": Part("cell", -1)}),
         ("short reports", [str(i) for i in range(20)], {"max_bytes": 1}),
     ):
-        study = FrequencyStudy(name, categories=listed, epsilon=1, **options)
+        study = FrequencyStudy(name, categories=listed, epsilon=1, **{"other": False} | options)
         yield {"text": study.to_json(), "digest": study.digest}
 
 
@@ -85,7 +85,7 @@ def refused_channels() -> Iterator[dict[str, str]]:
 def refused() -> Iterator[dict[str, str]]:
     """Texts of studies that no client may accept when ε = 1 was promised, and why."""
     for k in (3, 11, 20, 60):  # for each kind of channel
-        study = FrequencyStudy("items", categories=[f"item {i}" for i in range(k)], epsilon=1)
+        study = FrequencyStudy("items", categories=[f"item {i}" for i in range(k)], other=False, epsilon=1)
         own = study.channel.to_json()
         weights = ("one", "zero") if '"one"' in own else ("low", "extra")
         for bad in tampered(json.loads(own), weights):

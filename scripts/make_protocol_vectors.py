@@ -32,7 +32,7 @@ STUDIES: dict[str, OfferedStudy] = {
     "odd": MeanStudy("odd bounds", bounds=(-0.1, 0.7), epsilon="0.5"),
     "narrow": MeanStudy("floats as far apart as units", bounds=(1e9, 1e9 + 1), epsilon=1),
     "fruit": FrequencyStudy("favorite fruit", categories=["apple", "pear", "fïg"], epsilon=1, other=True),
-    "floors": FrequencyStudy("floor", categories=[-1, 0, 1, 2], epsilon=2),
+    "floors": FrequencyStudy("floor", categories=[-1, 0, 1, 2], other=False, epsilon=2),
     "load": DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1, scale="log"),
     "level": DistributionStudy("floats as far apart as units", bounds=(1e9, 1e9 + 1), epsilon=1),
 }

@@ -463,8 +463,8 @@ BUGS = (
     ),
     Bug(
         "amplification: users who collude hide others",
-        "_amplified(study, n_trusted, n_local, w, n_local - colluding, delta, g)",
-        "_amplified(study, n_trusted, n_local, w, n_local, delta, g)",
+        "honest, promised = n_local - colluding, float(study.privacy.epsilon)",
+        "honest, promised = n_local, float(study.privacy.epsilon)",
         ("amplification/test_amplify.py", "amplification/**"),
     ),
     Bug(

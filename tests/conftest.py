@@ -15,3 +15,13 @@ def _one_parser() -> Iterator[None]:
         patch.setattr(main, "get_command", made)
         patch.setattr(testing, "_get_command", made)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _usual_terminal() -> Iterator[None]:
+    """Hide from rich and typer what the terminal or editor of whoever runs the tests is like."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TERM", "xterm")
+        for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+            patch.delenv(name, raising=False)
+        yield

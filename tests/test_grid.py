@@ -8,7 +8,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hybriddp.amplification.laplace import _parameters
 from hybriddp.amplification.window import _cosine_table
 from hybriddp.channels import WindowChannel
 from hybriddp.errors import DataError, ParameterError
@@ -17,7 +16,8 @@ from hybriddp.kmeans.reports.codebook import hadamard
 from hybriddp.kmeans.reports.means import direction_gains
 from hybriddp.kmeans.reports.moments import squared_lengths
 from hybriddp.mean.weights import _densities
-from hybriddp.paper.figures.figure6_kmeans import points
+from hybriddp.paper.amplification.laplace import _parameters
+from hybriddp.paper.figures.clustering import points
 from hybriddp.theory.adaptive import normal_quantiles
 
 finite = st.floats(-1e300, 1e300)

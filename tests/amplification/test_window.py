@@ -136,17 +136,6 @@ def test_without_a_curators_noise_there_is_no_finest_step() -> None:
     assert amplify(STUDY, n_users=1000, trusted_fraction=0.3, weight=0.0).local.epsilon == 1.0
 
 
-def test_laplace_reports_have_the_bound_of_their_own_lattice() -> None:
-    """At δ = 0 in whole units: a little above the closed form for continuous noise."""
-    study = MeanStudy("x", bounds=(0, 1), epsilon=1.0, channel="laplace")
-    found = amplify(study, n_users=10_000, trusted_fraction=0.1, weight=0.5)
-    continuous = 0.5 / 9000 / (0.5 / 1000)
-    assert continuous < found.local.epsilon < continuous + 1e-5
-    swapped = amplify(study, n_users=10_000, trusted_fraction=0.9, weight=0.5)
-    assert continuous < swapped.trusted.epsilon < continuous + 1e-5
-    assert swapped.local.epsilon == 1.0
-
-
 # Trusted users, with a δ: continuous noise stands in for the curator's
 
 

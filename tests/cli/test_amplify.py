@@ -19,8 +19,8 @@ def test_both_tiers_are_shown_with_what_they_rest_on() -> None:
         assert words in result.output
 
 
-def test_json_has_everything_and_windows_too() -> None:
-    stored = json.loads(RUN.invoke(cli.app, [*PAY, "--weight", "0.9", "--channel", "window", "--json"]).stdout)
+def test_json_has_everything() -> None:
+    stored = json.loads(RUN.invoke(cli.app, [*PAY, "--weight", "0.9", "--json"]).stdout)
     assert stored["trusted"]["epsilon"] == stored["everyone"]["epsilon"] == 1.0
     assert 0 < stored["local"]["epsilon"] < 0.01
     assert any("rounded to a multiple of" in sentence for sentence in stored["assumptions"])

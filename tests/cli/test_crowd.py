@@ -275,7 +275,7 @@ def test_help_says_that_they_are_simulated() -> None:
 
 
 def test_people_with_categories(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    study = FrequencyStudy("color", categories=[f"c{i}" for i in range(20)], epsilon=1)
+    study = FrequencyStudy("color", categories=[f"c{i}" for i in range(20)], other=False, epsilon=1)
     curator = MockCurator(study)
     monkeypatch.setattr(crowd, "_transport", lambda: curator.transport)
     told = _run("--secret-file", keys[0], "--relay-key-file", keys[1], "--trusted", "20%", "--values", "zipf(1)")

@@ -100,6 +100,9 @@ def test_all_others_may_be_a_category(tmp_path: Path) -> None:
     assert "SIMULATION" in found["simulation"]
     assert found["items"] == ["apple", "pear", "(other)"]
     assert (found["n_trusted"], found["n_local"]) == (600, 400)
+    three = [*base[:-1], "apple,pear,plum", "--epsilon", "2", "--simulate-local", "--seed", "1", "--json"]
+    assert json.loads(RUN.invoke(cli.app, three).stdout)["items"] == ["apple", "pear", "plum", "(other)"]
+    assert json.loads(RUN.invoke(cli.app, [*three, "--no-other"]).stdout)["items"] == ["apple", "pear", "plum"]
     fewer = json.loads(RUN.invoke(cli.app, [*base, *more, "--missing", "NA"]).stdout)
     assert fewer["n_trusted"] == 400
 
@@ -114,7 +117,7 @@ def test_many_categories_are_a_table_and_may_come_from_a_file(tmp_path: Path) ->
     base = ["frequencies", str(raw), "--value", "item", "--trusted-if", "trusts", "--categories-file", str(names)]
     result = RUN.invoke(cli.app, [*base, "--epsilon", "2", "--simulate-local"])
     assert result.exit_code == 0
-    assert "10 more" in result.output
+    assert "11 more" in result.output  # other items are one
     assert "standard error" in result.output
 
 

@@ -46,8 +46,8 @@ def test_the_public_names_are_these() -> None:
     ("study", "value"),
     [
         (STUDY, 30),
-        (FrequencyStudy("color", categories=[f"c{i}" for i in range(20)], epsilon=1), "c3"),
-        (FrequencyStudy("page", categories=list(range(100)), epsilon=1), 3),
+        (FrequencyStudy("color", categories=[f"c{i}" for i in range(20)], other=False, epsilon=1), "c3"),
+        (FrequencyStudy("page", categories=list(range(100)), other=False, epsilon=1), 3),
         (DistributionStudy("load", bounds=(0, 10_000), epsilon=1, scale="log"), 480),
     ],
     ids=["a mean", "bits", "hashing", "a distribution"],

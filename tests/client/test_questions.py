@@ -17,9 +17,9 @@ from tests.levels import z_limit
 from tests.refusals import not_refused
 
 TEXTS = FrequencyStudy("fruit", categories=["apple", "pear", "fig"], epsilon=1, other=True)
-NUMBERS = FrequencyStudy("children", categories=[0, 1, 2, 3], epsilon=1)
-BITS = FrequencyStudy("word", categories=[f"w{i}" for i in range(20)], epsilon=1)
-PAGES = FrequencyStudy("page", categories=list(range(200)), epsilon=1)
+NUMBERS = FrequencyStudy("children", categories=[0, 1, 2, 3], other=False, epsilon=1)
+BITS = FrequencyStudy("word", categories=[f"w{i}" for i in range(20)], other=False, epsilon=1)
+PAGES = FrequencyStudy("page", categories=list(range(200)), other=False, epsilon=1)
 LOAD = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1, scale="log")
 
 

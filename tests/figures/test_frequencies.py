@@ -11,7 +11,7 @@ from tests.planning.settings import plan_quantiles, plan_shares
 
 
 def _found(k: int, n: int = 4000, *, name: str = "question", trusted: int = 400) -> Frequencies:
-    study = FrequencyStudy(name, categories=[f"item {i}" for i in range(k)], epsilon=2)
+    study = FrequencyStudy(name, categories=[f"item {i}" for i in range(k)], other=False, epsilon=2)
     items = [f"item {min(i % (2 * k), k - 1)}" for i in range(n)]
     local = study.randomize(items[trusted:], random_state=0) if trusted < n else None
     return study.estimate(trusted=items[:trusted], local=local, single_group=local is None, random_state=1)

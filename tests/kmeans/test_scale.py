@@ -11,7 +11,6 @@ from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.study import Box, KMeansStudy
-from hybriddp.paper import kmeans as paper
 from tests.kmeans.servers import started
 
 # Ages, incomes, visits: units that have nothing to do with each other.
@@ -152,16 +151,3 @@ def test_labels_and_distances_are_those_of_the_scale(scale: Any) -> None:
     np.testing.assert_allclose(model.transform(points), apart, rtol=1e-9)
     np.testing.assert_array_equal(model.predict(points), np.argmin(apart, axis=1))
     assert model.get_feature_names_out().tolist() == ["hybridkmeans0", "hybridkmeans1", "hybridkmeans2"]
-
-
-def test_the_papers_algorithms_measure_as_the_paper_unless_told_otherwise() -> None:
-    """One range for all dimensions, which is that of the widest: ages get as much noise as incomes."""
-    points, start = _points()[:20_000], PEOPLE + SPREADS
-    common: dict[str, Any] = {"n_clusters": 3, "epsilon": 7.0, "iterations": 2, "bounds": BOUNDS, "initial": start}
-    as_printed, said = (
-        paper.trusted_only(points, random_state=0, **common, **extra) for extra in ({}, {"scale": "none"})
-    )
-    np.testing.assert_array_equal(as_printed.centers, said.centers)
-    scaled = paper.trusted_only(points, random_state=0, scale="bounds", **common)
-    off = [np.abs(found.centers - PEOPLE)[:, 0].max() for found in (as_printed, scaled)]
-    assert off[1] < 2 < off[0]

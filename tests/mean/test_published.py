@@ -101,7 +101,7 @@ def test_everything_short_shows_the_published_numbers_only() -> None:
 
 
 def test_what_is_the_curators_says_so() -> None:
-    estimate = _estimate()
+    estimate = _estimate(weight="privacy")
     full = estimate.to_dict(full=True)
     assert full["curator"]["note"] == FIRST_TIER_ONLY
     assert full["curator"]["trusted_mean"] == estimate.trusted_mean
@@ -110,6 +110,14 @@ def test_what_is_the_curators_says_so() -> None:
     assert estimate.to_pandas(full=True).loc[0, "curator.weight"] == estimate.weight
     for text in (estimate.explain(), estimate.to_html(), estimate._repr_html_()):
         assert "leaves the first tier" in text
+
+
+def test_only_a_fixed_weight_has_a_second_tier_to_lose() -> None:
+    for weight, words in (("privacy", True), ("adaptive", False)):
+        estimate = _estimate(weight=weight)
+        assert (estimate.to_dict(full=True)["curator"]["note"] == FIRST_TIER_ONLY) is words
+        for text in (estimate.explain(), estimate.to_html()):
+            assert ("first tier" in text) is words
 
 
 # The step

@@ -39,4 +39,4 @@ def plan_shares(**settings: Any) -> SharePlan:
     if of_study.get("delta"):
         return plan(HeavyHitterStudy("x", **of_study), **others)
     n_items = others.pop("n_items", None) or len(others["shares"])
-    return plan(FrequencyStudy("x", categories=range(n_items), **of_study), **others)
+    return plan(FrequencyStudy("x", categories=range(n_items), other=False, **of_study), **others)

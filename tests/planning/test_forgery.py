@@ -40,7 +40,7 @@ def test_forged_reports_move_a_share_no_farther_than_is_said(n_categories: int) 
     """The worst replacement: each forged report supports the category, and no replaced one did."""
     shares = np.full(n_categories, 1 / n_categories)
     made = plan_shares(n_users=N, trusted_fraction=N_TRUSTED / N, epsilon=1, shares=shares.tolist())
-    study = FrequencyStudy("x", categories=range(n_categories), epsilon=1)
+    study = FrequencyStudy("x", categories=range(n_categories), other=False, epsilon=1)
     local, trusted = (RNG.choice(n_categories, n) for n in (N_LOCAL, N_TRUSTED))
     codes = study.randomize(local, random_state=1).codes.astype(np.int64)
     honest, attacked = (

@@ -129,7 +129,7 @@ def test_errors_are_as_large_as_predicted() -> None:
     """Of all shares, as ratios to what is predicted; a scale that is 20 % off is rejected."""
     n, trials = 4000, 500
     made = plan_shares(n_users=n, trusted_fraction=0.1, epsilon=1, n_items=6)
-    study = FrequencyStudy("x", categories=list(range(6)), epsilon=1)
+    study = FrequencyStudy("x", categories=list(range(6)), other=False, epsilon=1)
     rng = np.random.default_rng(1)
     squared = []
     for _ in range(trials):

@@ -138,7 +138,7 @@ def test_a_ledger_of_trusted_users_leaves_local_users_to_their_devices() -> None
 
 def test_every_kind_charges_everybody_once_and_says_that_a_second_look_at_its_reports_is_free() -> None:
     items = np.array(["a", "b", "c"])[np.arange(1000) % 3]
-    shares = FrequencyStudy("opened", categories=["a", "b", "c"], epsilon=0.5)
+    shares = FrequencyStudy("opened", categories=["a", "b", "c"], other=False, epsilon=0.5)
     spread = DistributionStudy("spread", bounds=(0, 240), epsilon=0.5)
     words = HeavyHitterStudy("words", epsilon=0.5, domain=["a", "b", "c"])
     kinds: list[tuple[Any, Any, Any]] = [

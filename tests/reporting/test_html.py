@@ -1,7 +1,7 @@
 import pytest
 
-from hybriddp.reporting import html as page
 from hybriddp.reporting.html import Section, alerts, paragraphs, render_page, table, wide
+from hybriddp.reporting.palette import DARK, LIGHT
 
 
 def test_everything_that_is_text_is_escaped() -> None:
@@ -33,7 +33,7 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize("colors", [page._LIGHT, page._DARK])
+@pytest.mark.parametrize("colors", [LIGHT, DARK])
 def test_text_can_be_read_in_light_and_in_dark(colors: dict[str, str]) -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     for text in ("ink", "muted", "link", "both", "danger", "trusted", "local"):
@@ -46,9 +46,9 @@ def test_text_can_be_read_in_light_and_in_dark(colors: dict[str, str]) -> None:
 
 def test_pages_have_both_sets_of_colors_and_the_same_names() -> None:
     html = render_page("x", [])
-    assert page._LIGHT.keys() == page._DARK.keys()
+    assert LIGHT.keys() == DARK.keys()
     assert "@media (prefers-color-scheme: dark)" in html
-    assert all(f"--{name}: {value};" in html for name, value in (*page._LIGHT.items(), *page._DARK.items()))
+    assert all(f"--{name}: {value};" in html for name, value in (*LIGHT.items(), *DARK.items()))
     assert '<html lang="en">' in html
     assert html.count("<main>") == html.count("<h1>") == html.count("<footer>") == 1
 

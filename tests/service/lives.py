@@ -306,7 +306,7 @@ class CodeLife(CategoryLife):
     sums_of = Life.sums_of
 
     def named(self, name: str) -> FrequencyStudy:
-        return FrequencyStudy(name, categories=list(range(60)), epsilon=2.0)
+        return FrequencyStudy(name, categories=list(range(60)), other=False, epsilon=2.0)
 
 
 class DistributionLife(Life):

@@ -9,9 +9,9 @@ from hybriddp import FrequencyStudy
 from tests.service.attacking import AWKWARD, NONCE, Target, new_frequency_target, new_target, refused
 from tests.service.running import Running
 
-TEXTS = FrequencyStudy("diagnosis", categories=["none", "flu", "HIV-positive"], epsilon=1.0)
-NUMBERS = FrequencyStudy("children", categories=[0, 1, 2, 3], epsilon=1.0)
-BITS = FrequencyStudy("word", categories=[f"w{i}" for i in range(53)], epsilon=1.0)
+TEXTS = FrequencyStudy("diagnosis", categories=["none", "flu", "HIV-positive"], other=False, epsilon=1.0)
+NUMBERS = FrequencyStudy("children", categories=[0, 1, 2, 3], other=False, epsilon=1.0)
+BITS = FrequencyStudy("word", categories=[f"w{i}" for i in range(53)], other=False, epsilon=1.0)
 UNKNOWN = "p1anted-category"
 
 
@@ -72,7 +72,7 @@ def test_codes_that_no_device_sends(texts: Target, numbers: Target, bits: Target
 
 
 def test_the_largest_report_is_the_last_that_is_taken(kept_server: Running) -> None:
-    study = FrequencyStudy("word again", categories=[f"w{i}" for i in range(53)], epsilon=1.0)
+    study = FrequencyStudy("word again", categories=[f"w{i}" for i in range(53)], other=False, epsilon=1.0)
     target = new_frequency_target(kept_server, study=study)
     assert target.send(target.report(2**53 - 1)).status_code == 201
     assert target.counts() == {"trusted": 0, "local": 1}
@@ -128,7 +128,7 @@ def test_a_value_of_a_mean_is_no_category_and_a_category_no_value(kept_server: R
 
 
 def test_studies_that_are_not_taken(kept_server: Running) -> None:
-    many = FrequencyStudy("many", categories=list(range(4097)), epsilon=1.0)
+    many = FrequencyStudy("many", categories=list(range(4097)), other=False, epsilon=1.0)
     assert refused(kept_server.create(many, "many")) == "malformed"
     weak = json.loads(TEXTS.to_json())
     weak["channel"]["extra"] *= 5

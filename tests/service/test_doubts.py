@@ -18,7 +18,10 @@ from tests.service.running import Running
 MADE_UP = {"mean": 60, "shares": 700, "quantiles": 60}
 STUDIES: dict[str, tuple[Any, Any]] = {
     "mean": (MeanStudy("doubted minutes", bounds=(0, 240), epsilon=1), np.linspace(0, 240, 240)),
-    "shares": (FrequencyStudy("doubted fruit", categories=["a", "b", "c"], epsilon=1), np.tile(["a", "b", "c"], 80)),
+    "shares": (
+        FrequencyStudy("doubted fruit", categories=["a", "b", "c"], other=False, epsilon=1),
+        np.tile(["a", "b", "c"], 80),
+    ),
     "quantiles": (DistributionStudy("doubted load", bounds=(0, 10), epsilon=1), np.linspace(0, 10, 240)),
 }
 

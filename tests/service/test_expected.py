@@ -21,7 +21,7 @@ def test_with_hardly_anybody_there_is_something_to_hope_for() -> None:
 
 
 def test_other_kinds_have_errors_of_their_own() -> None:
-    shares = FrequencyStudy("browser", categories=["a", "b", "c"], epsilon=1)
+    shares = FrequencyStudy("browser", categories=["a", "b", "c"], other=False, epsilon=1)
     rows = expected_rows(shares.to_json(), 500, 9_500)
     assert all(row.error.endswith(" % of the users") for row in rows)
     items = HeavyHitterStudy("words", epsilon=1, delta=1e-6)

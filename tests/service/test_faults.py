@@ -22,7 +22,7 @@ from tests.service.crowd import STUDY, Crowd, Person, Stored
 from tests.service.faults import ServerProcess, UnheardError, ask, can_mount, full_disk, serving, tell, until
 from tests.service.running import CLOSES, CONSENT, Running, ServedStudy, running
 
-SHARES = FrequencyStudy("favorite color", categories=[f"color {i}" for i in range(20)], epsilon=1.0)
+SHARES = FrequencyStudy("favorite color", categories=[f"color {i}" for i in range(20)], other=False, epsilon=1.0)
 QUANTILES = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
 UP = 0.4  # seconds that a server lives at most after the first answer
 

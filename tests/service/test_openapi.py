@@ -154,7 +154,7 @@ def an_operator_s_work(target: Target) -> Iterator[tuple[str, httpx.Response]]:
 def test_a_study_s_whole_life_is_in_the_document(kept_server: Running, schema: Any, kind: str) -> None:
     study: ServedStudy = MeanStudy("a whole life", bounds=(0, 240), epsilon=1.0)
     if kind == "frequency":
-        study = FrequencyStudy("a whole life", categories=list(range(250)), epsilon=1.0)
+        study = FrequencyStudy("a whole life", categories=list(range(250)), other=False, epsilon=1.0)
     if kind == "distribution":
         study = DistributionStudy("a whole life", bounds=(0, 240), epsilon=1.0)
     seen: set[tuple[str, int]] = set()

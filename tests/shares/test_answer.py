@@ -17,7 +17,7 @@ from hybriddp.shares.law import GroupShares
 from tests.levels import LEVEL, z_limit
 
 TWO = FrequencyStudy("opened the app", categories=["yes", "no"], epsilon="0.5")
-FIVE = FrequencyStudy("x", categories=list("abcde"), epsilon="0.5")
+FIVE = FrequencyStudy("x", categories=list("abcde"), other=False, epsilon="0.5")
 ITEMS = list("aaaabbbccd") * 20
 REPORTS = FIVE.randomize(ITEMS * 10, random_state=1)
 
@@ -58,7 +58,7 @@ def test_the_noise_is_that_of_the_sensitivity() -> None:
 @pytest.mark.parametrize("seeded", [False, True])
 def test_the_noise_has_this_law(seeded: bool) -> None:
     """5,000 draws of either scale; another scale, 20 % off, is noticed."""
-    study = FrequencyStudy("x", categories=range(5000), epsilon="0.5")
+    study = FrequencyStudy("x", categories=range(5000), other=False, epsilon="0.5")
     released = _released(study, [0] * 9, random_state=4 if seeded else None)
     noise = released.values.copy()
     noise[0] -= 9

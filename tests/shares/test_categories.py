@@ -170,9 +170,9 @@ def test_one_category_and_all_others_are_two() -> None:
         ParameterError, match=r"^categories must be different from each other, got repeated ones=\['a'\]\.$"
     ):
         Categories.of(["a", "b", "a", "a"], other=False)
-    with pytest.raises(ParameterError, match="is called so"):
+    with pytest.raises(ParameterError, match="as all other items are called"):
         Categories.of(["yes", OTHER], other=True)
-    with pytest.raises(ParameterError, match="^other must be True or False"):
+    with pytest.raises(ParameterError, match="^other must be True, False or None"):
         Categories.of(["yes"], other=1)
 
 

@@ -10,10 +10,10 @@ from hybriddp.shares.check import implausible_counts
 from hybriddp.study.reports import Reports
 
 STUDIES = {
-    "response": FrequencyStudy("x", categories=range(5), epsilon=1),
-    "choice": FrequencyStudy("x", categories=range(12), epsilon="0.5"),
-    "unary": FrequencyStudy("x", categories=range(20), epsilon=1),
-    "hashing": FrequencyStudy("x", categories=range(100), epsilon=1),
+    "response": FrequencyStudy("x", categories=range(5), other=False, epsilon=1),
+    "choice": FrequencyStudy("x", categories=range(12), other=False, epsilon="0.5"),
+    "unary": FrequencyStudy("x", categories=range(20), other=False, epsilon=1),
+    "hashing": FrequencyStudy("x", categories=range(100), other=False, epsilon=1),
 }
 STUDY = STUDIES["response"]
 RNG = np.random.default_rng(3)
@@ -36,7 +36,7 @@ def test_a_constant_is_no_report(kind: str) -> None:
 
 
 def test_codes_of_a_larger_epsilon_are_refused() -> None:
-    generous = FrequencyStudy("x", categories=range(5), epsilon=4)
+    generous = FrequencyStudy("x", categories=range(5), other=False, epsilon=4)
     codes = generous.randomize(np.repeat([0, 1], [1500, 500])).codes
     with pytest.raises(DataError, match="codes of a larger ε"):
         STUDY.estimate(trusted=[0, 1, 2], local=codes)
@@ -75,13 +75,13 @@ def test_groups_have_users() -> None:
     assert STUDY.estimate(trusted=[7, 8], local=reports, single_group=True).n_trusted == 0
     with pytest.raises(DataError, match="The trusted group has 1 user; the study asks for 2"):
         STUDY.estimate(trusted=[0], local=reports)
-    large = FrequencyStudy("x", categories=range(5), epsilon=1, min_group_size=10)
+    large = FrequencyStudy("x", categories=range(5), other=False, epsilon=1, min_group_size=10)
     with pytest.raises(DataError, match="The local group has 3 users; the study asks for 10"):
         large.estimate(trusted=[1] * 20, local=large.randomize([0, 1, 2]))
 
 
 def test_summaries_of_other_studies_are_refused() -> None:
-    other = FrequencyStudy("y", categories=range(5), epsilon=1)
+    other = FrequencyStudy("y", categories=range(5), other=False, epsilon=1)
     reports, items = STUDY.randomize([0, 1, 2]), [0, 1, 2]
     with pytest.raises(ProtocolError, match="The summary belongs to study"):
         STUDY.estimate(trusted=other.summarize_trusted(items), local=reports)
@@ -116,7 +116,7 @@ def test_colluders_are_counted_from_below(kind: str, n: int) -> None:
 
 
 def test_the_colluders_that_used_to_stop_a_study() -> None:
-    study = FrequencyStudy("x", categories=range(300), epsilon=1)
+    study = FrequencyStudy("x", categories=range(300), other=False, epsilon=1)
     for n, planted, least in ((200, 10, 3), (10_000, 50, 20)):
         real = study.randomize(RNG.integers(0, 300, n - planted), random_state=n)
         sent = Reports(np.concatenate([real.codes, np.full(planted, 17)]), study.digest)

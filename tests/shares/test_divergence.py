@@ -16,7 +16,7 @@ SETTINGS = {2: (1.0, 100, 1000), 3: (1.0, 100, 2000), 12: (0.5, 500, 2000), 20: 
 def _scores(k: int, gap: float, trials: int = 600) -> np.ndarray:
     """How far apart the test says the groups are; the trusted group's first category is more frequent by a gap."""
     epsilon, n_t, n_l = SETTINGS[k]
-    study = FrequencyStudy("x", categories=range(k), epsilon=epsilon)
+    study = FrequencyStudy("x", categories=range(k), other=False, epsilon=epsilon)
     theirs = 1 / np.arange(1.0, k + 1)
     theirs /= theirs.sum()
     ours = theirs + gap * (np.eye(k)[0] - np.eye(k)[1])
@@ -98,7 +98,7 @@ def test_the_words_are_those_of_means() -> None:
 @pytest.mark.parametrize("n_categories", [200, 5000])
 def test_single_users_with_rare_categories_are_no_difference(n_categories: int) -> None:
     """With little noise one user is many times the standard error of a category that hardly anybody has."""
-    study = FrequencyStudy("x", categories=list(range(n_categories)), epsilon=20)
+    study = FrequencyStudy("x", categories=list(range(n_categories)), other=False, epsilon=20)
     for seed in range(5):
         items = np.random.default_rng(seed).choice(n_categories, 10_050)
         found = study.estimate(

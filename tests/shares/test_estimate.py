@@ -8,7 +8,7 @@ from hybriddp.shares import OTHER, FrequencyStudy
 from hybriddp.shares.law import ShareIntervals
 from tests.levels import z_limit
 
-STUDY = FrequencyStudy("x", categories=list("abcde"), epsilon=1)
+STUDY = FrequencyStudy("x", categories=list("abcde"), other=False, epsilon=1)
 RNG = np.random.default_rng(5)
 TRUSTED = RNG.choice(list("abcde"), 2000, p=[0.5, 0.3, 0.15, 0.04, 0.01])
 LOCAL = RNG.choice(list("abcde"), 20_000, p=[0.5, 0.3, 0.15, 0.04, 0.01])
@@ -174,7 +174,7 @@ def test_whole_studies_err_as_they_say(epsilon: float | str, k: int) -> None:
     Errors of one study may be correlated, so the standard error of what they add up to is taken from the studies. A
     standard error that is a fifth too small is noticed.
     """
-    study = FrequencyStudy("x", categories=range(k), epsilon=epsilon)
+    study = FrequencyStudy("x", categories=range(k), other=False, epsilon=epsilon)
     f = 1 / np.arange(1.0, k + 1)
     f /= f.sum()
     rng = np.random.default_rng([7, k])

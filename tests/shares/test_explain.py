@@ -21,9 +21,20 @@ def test_an_explanation_says_what_was_done() -> None:
     assert lines[0].startswith("opened the app: yes: ")
     assert lines[0].endswith("[95 % intervals, if the groups are alike].")
     assert "The two groups' shares agree within what chance explains." in lines
-    assert "Of 21,000 users 1,000 trusted the curator and 20,000 reported locally." in lines
+    left_out = "how many users were left out because their item is missing or none of the categories."
+    assert (
+        "Of 21,000 users 1,000 trusted the curator and 20,000 reported locally. These numbers are public, and so is "
+        f"{left_out}"
+    ) in lines
     assert any(line.startswith("The trusted group, 4.8 % of the users, got ") for line in lines)
-    assert "Whose item is none of the categories is not in these numbers; other=True would count them." in lines
+    assert "Users whose item is none of the categories are counted with other=True." in lines
+    others = FrequencyStudy("opened the app", categories=["yes", "no", "later"], epsilon=1)
+    assert (
+        "left out because they have no item."
+        in others.estimate(
+            trusted=ANSWERS[:1000], local=others.randomize(ANSWERS[1000:], random_state=1), random_state=2
+        ).explain()
+    )
 
 
 def test_a_release_says_what_is_promised_and_whether_a_ledger_counts() -> None:
@@ -74,7 +85,7 @@ def test_groups_slightly_apart_get_wider_intervals() -> None:
 
 
 def test_many_categories_are_not_all_told() -> None:
-    study = FrequencyStudy("x", categories=range(100), epsilon=1)
+    study = FrequencyStudy("x", categories=range(100), other=False, epsilon=1)
     found = study.estimate(trusted=[1] * 500 + [2] * 500, local=study.randomize([1] * 50 + [2] * 50))
     assert "; 95 more [" in str(found)
     assert "shares are below two standard errors, and may as well be 0." in found.explain()

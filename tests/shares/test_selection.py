@@ -15,7 +15,7 @@ from hybriddp.shares.selection import largest, level_words, selected_level, sele
 from hybriddp.shares.summary import TrustedCounts
 from tests.levels import LEVEL
 
-MANY = FrequencyStudy("word", categories=range(200), epsilon=1)
+MANY = FrequencyStudy("word", categories=range(200), other=False, epsilon=1)
 
 
 def _found(study: FrequencyStudy, n_trusted: int, n_local: int, seed: int = 0) -> tuple[Frequencies, np.ndarray]:

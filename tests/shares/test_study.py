@@ -32,11 +32,11 @@ def test_a_yes_no_question_is_as_short_as_a_mean() -> None:
 STUDIES = [
     STUDY,
     FrequencyStudy("x", categories=[3, -1, 2**53 - 1], epsilon="0.25", other=True, min_group_size=7),
-    FrequencyStudy("Grüße 你好", categories=["ä", "日本", "🙂", '"', "\\"], epsilon=2),
-    FrequencyStudy("x", categories=range(12), epsilon="0.5"),
-    FrequencyStudy("x", categories=range(30), epsilon=1),
-    FrequencyStudy("x", categories=range(30), epsilon=1, max_bytes=2),
-    FrequencyStudy("x", categories=range(1000), epsilon=1).part("country", "DE"),
+    FrequencyStudy("Grüße 你好", categories=["ä", "日本", "🙂", '"', "\\"], other=False, epsilon=2),
+    FrequencyStudy("x", categories=range(12), other=False, epsilon="0.5"),
+    FrequencyStudy("x", categories=range(30), other=False, epsilon=1),
+    FrequencyStudy("x", categories=range(30), other=False, epsilon=1, max_bytes=2),
+    FrequencyStudy("x", categories=range(1000), other=False, epsilon=1).part("country", "DE"),
 ]
 
 
@@ -51,7 +51,7 @@ def test_text_and_study_are_inverses(study: FrequencyStudy) -> None:
 
 
 def test_everything_that_matters_is_in_the_digest() -> None:
-    base: dict[str, Any] = {"name": "x", "categories": ["a", "b", "c"], "epsilon": 1}
+    base: dict[str, Any] = {"name": "x", "categories": ["a", "b", "c"], "other": False, "epsilon": 1}
     changes: list[dict[str, Any]] = [
         {},
         {"name": "y"},
@@ -66,7 +66,7 @@ def test_everything_that_matters_is_in_the_digest() -> None:
     digests = [FrequencyStudy(**{**base, **change}).digest for change in changes]
     assert len(set(digests)) == len(changes)
     assert FrequencyStudy(**{**base, "epsilon": "1.0"}).digest == digests[0]
-    texts, numbers = (FrequencyStudy("x", categories=c, epsilon=1) for c in (["1", "2"], [1, 2]))
+    texts, numbers = (FrequencyStudy("x", categories=c, other=False, epsilon=1) for c in (["1", "2"], [1, 2]))
     assert texts.digest != numbers.digest
 
 
@@ -130,7 +130,8 @@ def test_a_text_has_one_form() -> None:
         ("categories", {"categories": "ab"}),
         ("epsilon", {"epsilon": 0}),
         ("epsilon", {"epsilon": None}),
-        ("other", {"other": None}),
+        ("other", {"other": 1}),
+        ("categories", {"categories": ["a", "b", "(other)"]}),
         ("min_group_size", {"min_group_size": 0}),
         ("max_bytes", {"max_bytes": 0}),
         ("max_bytes", {"max_bytes": 1, "categories": range(300)}),
@@ -147,6 +148,19 @@ def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
     assert caught.value.name == name
 
 
+def test_three_categories_have_other_items_and_two_do_not() -> None:
+    two, three = (FrequencyStudy("x", categories=list(names), epsilon=1) for names in ("ab", "abc"))
+    assert (two.other, three.other, three.names[-1]) == (False, True, "(other)")
+    assert three.summarize_trusted(["a", "z"]).outside == 0
+    for study, other in ((two, True), (three, False)):
+        asked = FrequencyStudy("x", categories=study.categories, other=other, epsilon=1)
+        assert asked.digest != study.digest
+        assert f", other={other})" in repr(asked)
+        assert FrequencyStudy.from_json(asked.to_json()) == asked
+    with pytest.raises(ProtocolError):
+        FrequencyStudy.from_json(three.to_json().replace('"other":true', '"other":null'))
+
+
 def test_a_study_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         STUDY.name = "x"  # type: ignore[misc]
@@ -155,7 +169,7 @@ def test_a_study_cannot_be_changed() -> None:
 def test_long_studies_are_shown_shortly() -> None:
     study = FrequencyStudy("x" * 100, categories=[f"{i}" * 30 for i in range(5)], epsilon=1, other=True)
     assert len(repr(study)) < 200
-    assert "[… 1,000 in all]" in repr(FrequencyStudy("x", categories=range(1000), epsilon=1))
+    assert "[… 1,000 in all]" in repr(FrequencyStudy("x", categories=range(1000), other=False, epsilon=1))
 
 
 # Reports

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.shares import FrequencyStudy, LocalCounts, TrustedCounts
 
-STUDY = FrequencyStudy("x", categories=["a", "b", "c"], epsilon=1)
-OTHER = FrequencyStudy("y", categories=["a", "b", "c"], epsilon=1)
+STUDY = FrequencyStudy("x", categories=["a", "b", "c"], other=False, epsilon=1)
+OTHER = FrequencyStudy("y", categories=["a", "b", "c"], other=False, epsilon=1)
 STUDIES = [
     STUDY,
     FrequencyStudy("x", categories=list("abc"), epsilon=1, other=True),
-    FrequencyStudy("x", categories=list("abcdefghijkl"), epsilon="0.5"),
-    FrequencyStudy("x", categories=list("abcdefghijklmnopqrstuv"), epsilon=1),
-    FrequencyStudy("x", categories=["a", "b", "c", *map(str, range(60))], epsilon=1),
+    FrequencyStudy("x", categories=list("abcdefghijkl"), other=False, epsilon="0.5"),
+    FrequencyStudy("x", categories=list("abcdefghijklmnopqrstuv"), other=False, epsilon=1),
+    FrequencyStudy("x", categories=["a", "b", "c", *map(str, range(60))], other=False, epsilon=1),
 ]
 items = st.lists(st.sampled_from(["a", "b", "c", "zz", None]))
 

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from scipy import stats
 
-from hybriddp.channels import DiscreteLaplace, WindowChannel
+from hybriddp.channels import WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS
-from hybriddp.simulation.crowd import ValueCounts, code_counts, laplace_total
+from hybriddp.simulation.crowd import ValueCounts, code_counts
 from tests.levels import z_limit
 
 VALUES = np.repeat([0.0, 0.1, 0.30001, 0.5, 0.77, 1.0], [40, 30, 20, 5, 3, 2])
@@ -56,16 +55,6 @@ def test_splits_have_the_variance_of_a_sample_without_replacement() -> None:
     assert abs(scores[1]) < z_limit(2)
     assert min(abs(scores[0]), abs(scores[2])) > z_limit(2)
     assert abs(drawn.mean() - CROWD.mean) < z_limit(2) * (expected / trials) ** 0.5
-
-
-@pytest.mark.statistical
-def test_a_sum_of_discrete_laplace_reports_is_drawn_at_once() -> None:
-    channel, rng = DiscreteLaplace(epsilon=1), np.random.default_rng(3)
-    fast = np.array([laplace_total(channel, CROWD, rng) for _ in range(20_000)], float)
-    units = np.tile(np.repeat(CROWD.units, CROWD.users), 20_000)
-    slow = channel.sample(units, random_state=rng).reshape(20_000, -1).sum(axis=1).astype(float)
-    assert stats.ks_2samp(fast, slow).pvalue > 1e-9
-    assert stats.ks_2samp(CROWD.total + 1.2 * (fast - CROWD.total), slow).pvalue < 1e-9
 
 
 # Identities and edges

@@ -44,9 +44,9 @@ Setting = tuple[str, int, float, float]
 _crowd = cache(named)
 
 
-def _scene(setting: Setting, channel: str = "laplace", local: str | None = None) -> MeanSetup:
+def _setup(setting: Setting, local: str | None = None) -> MeanSetup:
     data, n, fraction, epsilon = setting
-    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon, channel=channel)
+    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon)
     crowd, n_trusted = _crowd(data), round(fraction * n)
     others = crowd if local is None else _crowd(local)
     return MeanSetup(
@@ -54,37 +54,36 @@ def _scene(setting: Setting, channel: str = "laplace", local: str | None = None)
     )
 
 
-@pytest.mark.parametrize("channel", ["window", "laplace"])
 @pytest.mark.parametrize("setting", SETTINGS[::5])
-def test_every_fixed_weight_is_linear_in_two_means(setting: Setting, channel: str) -> None:
-    scene = _scene(setting, channel)
-    trial = scene.run_trial(np.random.default_rng(1))
+def test_every_fixed_weight_is_linear_in_two_means(setting: Setting) -> None:
+    setup = _setup(setting)
+    trial = setup.run_trial(np.random.default_rng(1))
     found = dict(zip(FIXED, trial.estimates, strict=True))
     trusted, local = found["trusted-only"].value, found["local-only"].value
     for name, estimate in found.items():
         if name != "full-local":
-            variance = scene.sd**2 if name == "known-variance" else 0.0
-            sizes = scene.n_trusted, scene.n_local
-            weight = name if isinstance(name, float) else fixed_weight(scene.study, *sizes, name, variance)
+            variance = setup.sd**2 if name == "known-variance" else 0.0
+            sizes = setup.n_trusted, setup.n_local
+            weight = name if isinstance(name, float) else fixed_weight(setup.study, *sizes, name, variance)
             assert estimate.weight == weight
             assert estimate.value == weight * trusted + (1 - weight) * local
-    assert found["full-local"].n_local == scene.n_trusted + scene.n_local
+    assert found["full-local"].n_local == setup.n_trusted + setup.n_local
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_predicted_error_has_a_part_for_each_mean(setting: Setting) -> None:
     """With groups that differ: a bias, the sampling of both groups and the noise of both means."""
-    scene = _scene(setting, "window", "beta(2, 8)")
-    n_t, n_l = scene.n_trusted, scene.n_local
+    setup = _setup(setting, "beta(2, 8)")
+    n_t, n_l = setup.n_trusted, setup.n_local
     c = n_t / (n_t + n_l)
-    reports = report_variance(scene.study, scene.local) / n_l
+    reports = report_variance(setup.study, setup.local) / n_l
     for name in FIXED:
         if isinstance(name, str):
             continue
-        bias = (name - c) * (scene.trusted.mean - scene.local.mean)
-        sampling = (name - c) ** 2 * (scene.trusted.variance / n_t + scene.local.variance / n_l)
-        noise = name**2 * trusted_noise(scene.study, n_t) + (1 - name) ** 2 * reports
-        predicted = predicted_error(scene, predicted_setting(scene), name)
+        bias = (name - c) * (setup.trusted.mean - setup.local.mean)
+        sampling = (name - c) ** 2 * (setup.trusted.variance / n_t + setup.local.variance / n_l)
+        noise = name**2 * trusted_noise(setup.study, n_t) + (1 - name) ** 2 * reports
+        predicted = predicted_error(setup, predicted_setting(setup), name)
         assert predicted == pytest.approx(bias**2 + sampling + noise, rel=1e-9)
 
 
@@ -112,7 +111,7 @@ def test_the_papers_estimators_err_as_its_theory_says(
     setting: Setting, estimators: tuple[str | float, ...], trials: int
 ) -> None:
     data, n, fraction, epsilon = setting
-    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon, channel="laplace")
+    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon)
     options: dict[str, Any] = {"n_users": n, "trusted_fraction": fraction, "estimators": estimators}
     _assert_errs_as_predicted(simulate(study, data, trials=trials, random_state=11, **options))
 
@@ -171,13 +170,10 @@ def test_a_score_knows_the_tail_of_the_noise() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("channel", "epsilon"),
-    [("window", 1.0), *(pytest.param(*one, marks=pytest.mark.long) for one in (("laplace", 1.0), ("window", 0.3)))],
-)
-def test_the_adaptive_weight_is_compared_with_its_own_prediction(channel: str, epsilon: float) -> None:
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(0.3, marks=pytest.mark.long)])
+def test_the_adaptive_weight_is_compared_with_its_own_prediction(epsilon: float) -> None:
     """Approximate, within a few percent: a score beyond 7.5 has probability below 1e-9; 20 % off is seen."""
-    study = MeanStudy("x", bounds=(0, 240), epsilon=epsilon, channel=channel)
+    study = MeanStudy("x", bounds=(0, 240), epsilon=epsilon)
     chosen = ("adaptive", "known-variance")
     values = stats.expon(scale=40).ppf((np.arange(50) + 0.5) / 50)
     result = simulate(study, values, n_users=5000, trusted_fraction=0.05, trials=3000, estimators=chosen)

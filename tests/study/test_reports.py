@@ -179,7 +179,7 @@ def test_reports_are_no_values() -> None:
     """They are numbers, and would be taken for values that nobody has."""
     mean = MeanStudy("x", bounds=(0, 240), epsilon=1)
     quantiles = DistributionStudy("x", bounds=(0, 240), epsilon=1)
-    shares = FrequencyStudy("x", categories=list(range(8)), epsilon=1)
+    shares = FrequencyStudy("x", categories=list(range(8)), other=False, epsilon=1)
     heavy = HeavyHitterStudy("x", epsilon=1, delta=1e-6)
     study: Any
     for study, values in ((mean, [7.0] * 9), (quantiles, [7.0] * 9), (shares, [7] * 9)):

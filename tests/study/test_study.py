@@ -13,7 +13,7 @@ from hybriddp.study.study import EMPTY, Study, refused_parts
 
 STUDIES: list[Study] = [
     MeanStudy("minutes", bounds=(0, 240), epsilon=1, sd_at_most=50),
-    FrequencyStudy("opened", categories=["yes", "no", "later"], epsilon=1),
+    FrequencyStudy("opened", categories=["yes", "no", "later"], other=False, epsilon=1),
     DistributionStudy("minutes", bounds=(0, 240), epsilon=1),
 ]
 

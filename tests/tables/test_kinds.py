@@ -31,8 +31,8 @@ SCALES: dict[str, Any] = {
     "edges": np.concatenate([np.linspace(-5, -1, 100), np.linspace(-0.5, 300, 155)]).tolist(),
 }
 BINS = {name: DistributionStudy("load", bounds=(-5, 300), epsilon=1, scale=scale) for name, scale in SCALES.items()}
-FRUIT = FrequencyStudy("fruit", categories=["apple", "pear", "quince 'x'", "çilek", "100 %"], epsilon=1)
-NUMBERS = FrequencyStudy("number", categories=[3, -7, 0, 2**53 - 1, 12], epsilon=1)
+FRUIT = FrequencyStudy("fruit", categories=["apple", "pear", "quince 'x'", "çilek", "100 %"], other=False, epsilon=1)
+NUMBERS = FrequencyStudy("number", categories=[3, -7, 0, 2**53 - 1, 12], other=False, epsilon=1)
 ITEMS = HeavyHitterStudy("fruit", epsilon=2, delta=1e-6)
 
 
@@ -277,7 +277,7 @@ CHANNELS = {2: "RandomizedResponse", 12: "ChoiceResponse", 20: "UnaryEncoding", 
 @pytest.mark.repeated
 @pytest.mark.parametrize("k", CHANNELS)
 def test_reports_of_every_oracle_are_counted_as_from_an_array(engine: Engine, k: int) -> None:
-    study = FrequencyStudy("item", categories=list(range(k)), epsilon=1)
+    study = FrequencyStudy("item", categories=list(range(k)), other=False, epsilon=1)
     assert type(study.channel).__name__ == CHANNELS[k]
     codes = study.randomize(np.random.default_rng(0).integers(0, k, 3000), random_state=1)
     bad = [-1, study.oracle.n_codes, 2**60]
@@ -288,7 +288,7 @@ def test_reports_of_every_oracle_are_counted_as_from_an_array(engine: Engine, k:
 
 @pytest.mark.repeated
 def test_reports_may_be_floats(engine: Engine) -> None:
-    study = FrequencyStudy("item", categories=list(range(50)), epsilon=1)
+    study = FrequencyStudy("item", categories=list(range(50)), other=False, epsilon=1)
     assert isinstance(study.oracle, UnaryOracle)
     codes = study.randomize(np.arange(50).repeat(20), random_state=1)
     frame = pl.DataFrame({"code": pl.Series([*codes.tolist(), None, float("nan")], dtype=pl.Float64)})

@@ -1,41 +1,15 @@
-"""Results of amplification: ε′ of each group and, for a study, what it rests on."""
+"""Results of amplification: ε′ of each group of a study, and the assumptions it rests on."""
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
 
-import numpy as np
-
-from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError
 from hybriddp.privacy import NEIGHBORS
-
-Numbers = TypeVar("Numbers", float, FloatArray)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupEpsilon(Generic[Numbers]):
-    """ε′ of one group: a number, or an array."""
-
-    epsilon: Numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Amplification(Generic[Numbers]):
-    """ε′ of each group by a formula."""
-
-    trusted: GroupEpsilon[Numbers]
-    local: GroupEpsilon[Numbers]
-
-    @property
-    def everyone(self) -> GroupEpsilon[Numbers]:
-        """What holds for every user: the larger one."""
-        return GroupEpsilon(np.maximum(self.trusted.epsilon, self.local.epsilon)[()])
 
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """(ε, δ) of one group of users."""
+    """Bound (ε, δ) of one group of users."""
 
     epsilon: float
     delta: float
@@ -46,7 +20,7 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What must be true for the second tier of protection; the first tier, every user's own ε, needs none of it.
+    """Assumptions of the second tier of protection; the first tier, every user's own ε, needs none of them.
 
     Attributes
     ----------
@@ -54,7 +28,7 @@ class Assumptions:
         Local users whose noise the adversary does not know (a local user counts their own), and those who pool what
         they know of their noise.
     noise : str
-        What the noise is.
+        The noise, in words.
     """
 
     honest_local: float
@@ -62,7 +36,7 @@ class Assumptions:
     noise: str
 
     def sentences(self) -> tuple[str, ...]:
-        """All of them, in words."""
+        """State all assumptions in words."""
         return (
             "The adversary sees what Estimate.published gives, the rounded estimate and its interval, and nothing "
             "else: no group means, no report, no range.",
@@ -79,21 +53,21 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Amplified:
-    """The second tier of protection, per group.
+    """Second tier of protection, per group.
 
     Attributes
     ----------
     trusted, local : Guarantee
-        What somebody who sees only the published estimate can learn about a user of each group.
+        Guarantee of a user of each group against somebody who sees only the published estimate.
     unamplified : Guarantee
-        The first tier: what everybody is promised, whoever looks and whatever else is published.
+        First tier: the promise to everybody, whoever looks and whatever else is published.
     assumptions : Assumptions
-        What the second tier rests on.
+        Assumptions of the second tier.
     method : str
-        How it was computed.
+        Method of computation.
     resolution : Fraction
-        The step, in the units of the values, that the estimate must be published in multiples of: exactly, since
-        with a step that differs in its fourth digit the bound is false. `Estimate.published` rounds to it.
+        Step in the units of the values, of which the published estimate is a multiple: exactly, since with a step that
+        differs in its fourth digit the bound is false. `Estimate.published` rounds to it.
     """
 
     trusted: Guarantee
@@ -105,7 +79,7 @@ class Amplified:
 
     @property
     def everyone(self) -> Guarantee:
-        """What holds for every user: the weaker of the two."""
+        """Guarantee that holds for every user."""
         return Guarantee(max(self.trusted.epsilon, self.local.epsilon), max(self.trusted.delta, self.local.delta))
 
     def __repr__(self) -> str:
@@ -122,7 +96,7 @@ class Amplified:
         return "\n".join(lines)
 
     def __add__(self, _: object) -> "Amplified":
-        """Refused: the second tier of two releases about the same values is not known."""
+        """Refuse to compose: the second tier of two releases about the same values is not known."""
         raise BudgetError(
             "Two amplified releases cannot be composed: each rests on being the only one. Add up the promised ε."
         )

@@ -67,7 +67,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.channels.window_channel import VALUE_BITS, WindowChannel
 from hybriddp.grid import UNITS, read_only
@@ -82,11 +81,10 @@ _TAIL = 36.0  # e^-36 of a Laplace variable is beyond
 
 @dataclass(frozen=True, slots=True)
 class WindowAmplification:
-    """ε′ of each group (the local one is pure), and the exact step between published values in widths of the range."""
+    """ε′ of each group, at δ for trusted users and pure for local ones."""
 
     trusted: float
     local: float
-    resolution: Fraction
 
 
 def exact(
@@ -99,49 +97,45 @@ def exact(
     delta: float = 0.0,
     step: Fraction | None = None,
 ) -> WindowAmplification:
-    """The bound for a weight that was fixed before any data was seen.
+    """Bound ε′ of both groups for a weight that was fixed before any data was seen.
 
-    ``honest_local`` are those whose codes the adversary does not know, all of them if not given; they matter for
-    trusted users only, and only with ``delta`` above 0. ``step`` is what the estimate is rounded to, in widths of the
-    range: the finest step of the proof if not given.
+    ``honest_local`` are the users whose codes the adversary does not know, all local ones if not given; they matter for
+    trusted users only, and only with ``delta`` above 0. ``step`` is the step that the estimate is rounded to, in widths
+    of the range: the finest step of the proof if not given.
 
     Examples
     --------
-    >>> found = exact(WindowChannel(epsilon=1.0), n_trusted=1000, n_local=99_000, weight=0.5)
-    >>> found.trusted, found.local, found.resolution
-    (1.0, 0.028192, Fraction(1, 65536000))
+    >>> tiers = exact(WindowChannel(epsilon=1.0), n_trusted=1000, n_local=99_000, weight=0.5)
+    >>> tiers.trusted, tiers.local
+    (1.0, 0.028192)
     """
-    n_t, n_l = _check.integer("n_trusted", n_trusted, at_least=1), _check.integer("n_local", n_local, at_least=1)
-    w = _check.number("weight", weight, _check.WEIGHT)
     promised = Fraction(channel.epsilon)
     epsilon = float(promised)
-    if w == 0:  # nothing of the trusted group is published, and no noise of the curator
-        return WindowAmplification(trusted=0.0, local=epsilon, resolution=step or Fraction(0))
-    lattice = Fraction(w) / (n_t * UNITS)
+    if weight == 0:  # nothing of the trusted group is published, and no noise of the curator
+        return WindowAmplification(trusted=0.0, local=epsilon)
+    lattice = Fraction(weight) / (n_trusted * UNITS)
     g = CELL * lattice if step is None else step
     # The two codes that are furthest apart differ by twice the largest value in half ranges.
-    moved = (1 - Fraction(w)) / n_l * Fraction(max(map(abs, channel.code_values)), 1 << VALUE_BITS)
-    honest = n_l if honest_local is None else _check.integer("honest_local", honest_local, at_least=0)
+    moved = (1 - Fraction(weight)) / n_local * Fraction(max(map(abs, channel.code_values)), 1 << VALUE_BITS)
+    honest = n_local if honest_local is None else honest_local
     trusted = epsilon
     if delta > 0:
         # Given the reports, a published value has the same probability under continuous noise but for e^±(λ + cost),
         # λ = ε/2^24: its run of lattice points and its interval differ by less than one point.
         cell = max(CELL * epsilon / UNITS, epsilon / UNITS + rounding_cost(g, lattice))
         trusted = trusted_epsilon(
-            channel, n_trusted=n_t, n_local=n_l, honest=min(honest, n_l), weight=w, delta=delta, cell=cell
+            channel, n_trusted=n_trusted, n_local=n_local, honest=honest, weight=weight, delta=delta, cell=cell
         )
-    return WindowAmplification(
-        trusted=trusted, local=pure_epsilon(promised, moved, step=g, lattice=lattice), resolution=g
-    )
+    return WindowAmplification(trusted=trusted, local=pure_epsilon(promised, moved, step=g, lattice=lattice))
 
 
 # Rounding
 
 
 def rounding_cost(step: Fraction, lattice: Fraction) -> float:
-    """The logarithm of $(m+1)/m$ for a step that is no multiple of the lattice's, 0 for one that is; rounded up.
+    """Compute the logarithm of $(m+1)/m$, rounded up; 0 for a step that is a multiple of the lattice's.
 
-    Infinite for a step below the lattice's: the published number would tell where the lattice lies.
+    It is infinite for a step below the lattice's: the published number would reveal where the lattice lies.
 
     Examples
     --------
@@ -155,9 +149,9 @@ def rounding_cost(step: Fraction, lattice: Fraction) -> float:
 
 
 def pure_epsilon(epsilon: Fraction, moved: Fraction, *, step: Fraction, lattice: Fraction) -> float:
-    """ε′ at δ = 0 of a user who moves the rest by at most ``moved``, behind noise that is ε-private for $2^{24}$ steps.
+    """Bound ε′ at δ = 0 of a user who moves the rest by at most ``moved``, behind noise of scale $2^{24}/ε$ steps.
 
-    All lengths in one unit. Never more than the promised ε, which no rounding takes away.
+    All lengths in one unit. It is at most the promised ε, which no rounding takes away.
     """
     if moved == 0:
         return 0.0
@@ -168,7 +162,7 @@ def pure_epsilon(epsilon: Fraction, moved: Fraction, *, step: Fraction, lattice:
 
 
 def _up(x: float) -> float:
-    """A float that is not below what ``x`` was rounded from."""
+    """Round up, so that the result is not below what ``x`` was rounded from."""
     return x * (1 + 4e-16)
 
 
@@ -177,9 +171,9 @@ def _up(x: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Blanket:
-    """The density of the dithered $Y$ at multiples of a step $h$, the shift in steps, and what both neglect.
+    """Density of the dithered $Y$ at multiples of a step $h$, the shift in steps, and the cost of approximations.
 
-    ``slack`` is what dither, grid and cells cost in ε, ``error`` what frequencies and tails cost in δ.
+    ``slack`` is the cost of dither, grid and cells in ε, ``error`` that of frequencies and tails in δ.
     """
 
     density: FloatArray
@@ -189,7 +183,7 @@ class Blanket:
     error: float
 
     def delta(self, epsilon: float) -> float:
-        """An upper bound of δ at this ε; below the slack nothing can be shown."""
+        """Bound δ at this ε from above; below the slack nothing can be shown."""
         if epsilon < self.slack:
             return 1.0
         excess = np.exp(epsilon - self.slack) * self.density[: -self.shift_steps]
@@ -202,7 +196,7 @@ class Blanket:
 def trusted_epsilon(
     channel: WindowChannel, *, n_trusted: int, n_local: int, honest: int, weight: float, delta: float, cell: float
 ) -> float:
-    """The smallest ε′ of a trusted user at δ that this method can show; the promised ε if it can show none.
+    """Compute the smallest ε′ of a trusted user at δ that this method can show; else the promised ε.
 
     ``cell`` is the step between published values, in scales of the curator's noise.
     """
@@ -215,25 +209,25 @@ def trusted_epsilon(
     kappa = promised * (1 - weight) * n_trusted / (weight * n_local)
     if terms <= 0 or not 1e-100 < kappa < 1e100:
         return promised
-    found = _blanket(channel, kappa, terms, promised, cell)
+    blanket = _blanket(channel, kappa, terms, promised, cell)
     target = delta * 0.99
-    if found is None or found.slack >= promised or found.delta(promised) > target:
+    if blanket is None or blanket.slack >= promised or blanket.delta(promised) > target:
         return promised
-    if found.delta(found.slack) <= target:
-        return found.slack
-    x = float(brentq(lambda e: math.log(found.delta(e) / target), found.slack, promised, xtol=2e-5))
-    while found.delta(x) > target:
+    if blanket.delta(blanket.slack) <= target:
+        return blanket.slack
+    x = float(brentq(lambda e: math.log(blanket.delta(e) / target), blanket.slack, promised, xtol=2e-5))
+    while blanket.delta(x) > target:
         x += 2e-5
     return min(x, promised)
 
 
 def _blanket_probability(channel: WindowChannel) -> float:
-    """γ, with which a report is a uniform code."""
+    """Compute γ, the probability that a report is a uniform code."""
     return channel.window.n_codes * channel.window.low / (1 << channel.window.bits)
 
 
 def _surely(honest: int, probability: float, delta: float) -> int:
-    """A number that a binomial variable falls short of with probability at most δ."""
+    """Find a number that a binomial variable falls short of with probability at most δ."""
     from scipy.stats import binom
 
     terms = int(binom.ppf(delta, honest, probability))
@@ -276,7 +270,7 @@ def _blanket(channel: WindowChannel, kappa: float, terms: int, shift: float, cel
 
 
 def _power(values: FloatArray, s: FloatArray, terms: int) -> FloatArray:
-    r"""The characteristic function of a sum of ``terms`` uniform codes' values.
+    r"""Compute the characteristic function of a sum of ``terms`` uniform codes' values.
 
     $E \cos(s v) = 1 - 2 E \sin^2(s v/2)$: near 1 only the second form keeps the digits that a large power needs.
     """
@@ -291,7 +285,7 @@ def _power(values: FloatArray, s: FloatArray, terms: int) -> FloatArray:
 
 
 def _largest_from(channel: WindowChannel, s: float) -> float:
-    r"""A bound of $|E \cos(s' v_U)|$ for all $s'$ from $s$ to the end of the table.
+    r"""Bound $|E \cos(s' v_U)|$ for all $s'$ from $s$ to the end of the table.
 
     Near 0, where it is nearly 1, $\cos x \le 1 - x^2/2 + x^4/24$ is used, as long as that falls.
     """
@@ -306,7 +300,7 @@ def _largest_from(channel: WindowChannel, s: float) -> float:
 
 @lru_cache(maxsize=64)
 def _cosine_table(channel: WindowChannel) -> FloatArray:
-    """For each short interval of $s$, a bound of the absolute value of the characteristic function on it."""
+    """Bound the absolute value of the characteristic function on each short interval of $s$."""
     values = channel.values - 0.5
     upper = values[len(values) // 2 :]  # symmetric about 0
     s = np.arange(0.0, _LARGEST_S + _TABLE_STEP, _TABLE_STEP)

@@ -35,7 +35,6 @@ def run_amplify(
         options.UserShare,
         option("How many local users collude: 50% or 1,000.", metavar="<share>", parser=options.user_share),
     ] = "0",  # type: ignore[assignment]  # read by the parser
-    channel: Annotated[str, option("window (as in hybriddp mean) or laplace (the paper's).")] = "window",
     step: Annotated[
         str | None,
         option("Step that the estimate is rounded to; as in `mean` if not given.", parser=options.step),
@@ -54,7 +53,7 @@ def run_amplify(
     against somebody who sees the published estimate and nothing else.
     """
     check_targets(plot)
-    study = MeanStudy("study", bounds=bounds, epsilon=epsilon, channel=channel)
+    study = MeanStudy("study", bounds=bounds, epsilon=epsilon)
     n, allowed = users, float(Privacy.promised(epsilon=epsilon, delta=delta).exact_delta)
     if allowed * n >= 1:
         raise ParameterError("delta", f"far below 1 over the number of users, {n:,}", delta, remedy=outright(allowed))

@@ -19,7 +19,14 @@ Categories = Annotated[
     str | None, option("Public categories, chosen without looking at the data: yes,no. All integers, or texts.")
 ]
 CategoriesFile = Annotated[Path | None, option("File with one category per line, instead of --categories.")]
-Other = Annotated[bool, option("Count all other items as one more category.", "--other")]
+Other = Annotated[
+    bool | None,
+    option(
+        "Count all other items as one more category; if not given, of three or more. Without it the number of users "
+        "left out is public.",
+        "--other/--no-other",
+    ),
+]
 MaxBytes = Annotated[int | None, option("Length of a report at most, in bytes.")]
 
 
@@ -28,7 +35,7 @@ def frequencies(
     files: sources.Files = None,
     categories: Categories = None,
     categories_file: CategoriesFile = None,
-    other: Other = False,
+    other: Other = None,
     value: Annotated[str | None, option("Column of raw items, of trusted users.")] = None,
     report: sources.Report = None,
     trusted_file: sources.TrustedFile = None,

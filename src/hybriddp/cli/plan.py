@@ -146,7 +146,9 @@ def make_plan(
 def _items(items: int, slope: float | None, promise: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the study of shares, and what is assumed of it."""
     if promise["delta"] == "0":
-        return FrequencyStudy("plan", categories=range(items), epsilon=promise["epsilon"]), {"slope": slope}
+        return FrequencyStudy("plan", categories=range(items), other=False, epsilon=promise["epsilon"]), {
+            "slope": slope
+        }
     return HeavyHitterStudy("plan", **promise), {"slope": slope, "n_items": items}
 
 

@@ -48,7 +48,7 @@ def randomize(
     edges_file: EdgesFile = None,
     categories: Categories = None,
     categories_file: CategoriesFile = None,
-    other: Other = False,
+    other: Other = None,
     max_bytes: MaxBytes = None,
     study_file: Annotated[
         Path | None, option("File with the text of a study or question, instead of all that describes it.", "--study")

@@ -8,7 +8,7 @@ from hybriddp.channels.masked import N_BINS
 from hybriddp.channels.plausible import implausible_words
 from hybriddp.distribution.quantile import Quantile
 from hybriddp.reporting.rich import empty_table
-from hybriddp.reporting.warnings import FAR_APART, UNTIED
+from hybriddp.reporting.warnings import FAR_APART, UNTIED, group_sizes
 from hybriddp.reporting.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def explanation(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -
         *warnings(e, at),
         f"{study.title}:",
         *(_told(one) for one in e.quantiles(at)),
-        f"Of {e.n_trusted + e.n_local:,} users {e.n_trusted:,} trusted the curator and {e.n_local:,} reported locally.",
+        group_sizes(e.n_trusted, e.n_local, "they have no value"),
         "The intervals are about the population that these users come from, each on its own, and reach outward to the "
         "edges of bins.",
         *_assumption(e),

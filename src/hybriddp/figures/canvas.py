@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybriddp.errors import DataError, MissingExtraError
+from hybriddp.reporting.palette import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -15,11 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-INK = "#22303c"
-MUTED = "#8a97a3"
-TRUSTED = "#3567b0"
-LOCAL = "#c96f2e"
-HYBRID = "#1d8a6b"
+INK, MUTED, RED = LIGHT["ink"], LIGHT["axis"], LIGHT["danger"]
+TRUSTED, LOCAL, HYBRID = LIGHT["trusted"], LIGHT["local"], LIGHT["both"]
+PURPLE = "#7b4ea3"
+"""Color of a fourth curve, which only pictures have."""
 
 _LOOK: dict[Any, Any] = {
     "figure.dpi": 110,
@@ -34,7 +34,7 @@ _LOOK: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "grid.color": "#e4e8ec",
+    "grid.color": LIGHT["line"],
     "xtick.color": INK,
     "ytick.color": INK,
     "legend.frameon": False,

@@ -13,7 +13,7 @@ from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import DataError
 from hybriddp.mean import explain, page
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws
-from hybriddp.mean.published import PublishedMean, publish, rounded, step_of
+from hybriddp.mean.published import PublishedMean, has_second_tier, publish, rounded, step_of
 from hybriddp.mean.weights import Divergence, Weighting
 from hybriddp.study.intervals import Interval
 from hybriddp.study.result import Statement
@@ -31,8 +31,8 @@ class Estimate:
     """A mean, from private numbers only.
 
     For publication take `published`, which is also what ``float()``, ``str()`` and `to_json` show: the rounded value
-    and interval. The attributes are the curator's: publishing them leaves every user their own ε, and the second tier
-    of `hybriddp.amplify` is lost.
+    and interval. The attributes are the curator's: publishing them leaves every user their own ε. The second tier of
+    `hybriddp.amplify`, which a weight has that was fixed beforehand, is lost.
     """
 
     study: "MeanStudy"
@@ -220,7 +220,8 @@ class Estimate:
         """What may be published, as plain values: the rounded value and interval, and the promise.
 
         With ``full`` all that the curator has beside it: the groups' means, the weight and everything unrounded.
-        Publishing these leaves the first tier of protection only, every user's own ε.
+        Publishing these leaves every user their own ε; a second tier, which a weight has that was fixed beforehand, is
+        lost.
         """
         p = self.published(level=0.95)
         users = self.study.users
@@ -246,7 +247,7 @@ class Estimate:
         """What is not for publication, or costs the second tier of protection."""
         gap = self.divergence
         return {
-            "note": explain.FIRST_TIER_ONLY,
+            "note": explain.FIRST_TIER_ONLY if has_second_tier(self) else explain.NOT_ROUNDED,
             "value": self.value,
             "unbiased": self.unbiased,
             "standard_error": self.standard_error,

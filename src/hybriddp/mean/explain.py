@@ -9,7 +9,7 @@ from hybriddp.channels.plausible import implausible_words
 from hybriddp.mean.published import PublishedMean, has_second_tier, publish, rounded, step_of
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.reporting.rich import empty_table
-from hybriddp.reporting.warnings import FAR_APART, HEADING, UNTIED
+from hybriddp.reporting.warnings import FAR_APART, HEADING, UNTIED, group_sizes
 from hybriddp.reporting.wording import percent, significant
 from hybriddp.study.intervals import Interval
 from hybriddp.study.rounding import nearest, number
@@ -25,7 +25,9 @@ FIRST_TIER_ONLY = (
     "The groups' means, the weight, warnings, other intervals and unrounded numbers are for the curator: publishing "
     "them leaves the first tier of protection only, every user's own ε."
 )
-"""Said wherever they are shown."""
+"""Shown beside them where the weight was fixed beforehand: no other answer has a second tier."""
+NOT_ROUNDED = "These numbers are for the curator. Every user's own ε covers them, too."
+"""Shown beside them where the weight was not."""
 CELL_HEADINGS = ("", "users", "mean", "95 % interval")
 _MANY = 0.05  # a fraction of clamped values from which on the bounds or the units are doubtful
 
@@ -84,8 +86,7 @@ def cells(estimate: "Estimate") -> list[tuple[str, str, str, str]]:
 
 def notes(estimate: "Estimate") -> tuple[str, ...]:
     """What belongs beside the answers of the groups."""
-    groups = estimate.trusted is not None and estimate.local is not None
-    return (*(() if estimate.tied else (UNTIED,)), *((FIRST_TIER_ONLY,) if groups else ()))
+    return (*(() if estimate.tied else (UNTIED,)), *((FIRST_TIER_ONLY,) if has_second_tier(estimate) else ()))
 
 
 def warnings(estimate: "Estimate") -> tuple[str, ...]:
@@ -191,7 +192,7 @@ def explanation(estimate: "Estimate") -> str:
         *warnings(e),
         f"{e.study.title}: {_answer(e)}.",
         *_assumption(e),
-        f"Of {n:,} users {e.n_trusted:,} trusted the curator and {e.n_local:,} reported locally.",
+        group_sizes(e.n_trusted, e.n_local, "they have no value"),
         "The interval is about the mean of these users' values; that of the population they come from lies "
         f"{_between(population)} (95 %).",
     ]
@@ -217,7 +218,7 @@ def explanation(estimate: "Estimate") -> str:
         f"{part:.0f} % of the expected squared error is noise for privacy, the rest is sampling; the standard error "
         f"is {significant(e.standard_error, 2)}."
     )
-    lines += [FIRST_TIER_ONLY, str(e.privacy)]
+    lines += [*([FIRST_TIER_ONLY] if has_second_tier(e) else []), str(e.privacy)]
     if e.study.users is not None:
         lines.append(f"Who has which {e.study.users.by} is public.")
     return "\n".join(lines)
@@ -268,7 +269,8 @@ def parts_table(estimates: Sequence["Estimate"]) -> "Table":
 
     doubtful = [f"{e.study.title}: {warning}" for e in estimates for warning in warnings(e)]
     headings = ("", "trusted", "local", "weight", "mean", "95 % interval", "groups")
-    view = empty_table([*doubtful, estimates[0].study.name], headings, [FIRST_TIER_ONLY])
+    fixed = any(map(has_second_tier, estimates))
+    view = empty_table([*doubtful, estimates[0].study.name], headings, [FIRST_TIER_ONLY] if fixed else [])
     for e in estimates:
         answer, gap = e.published(level=0.95), e.divergence
         agree = "one only" if gap is None else "agree" if abs(gap.z) < 2 else f"differ, z = {gap.z:.1f}"

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
+from hybriddp.reporting.palette import DARK, LIGHT
+
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -46,39 +48,6 @@ footer {{ color: var(--muted); font-size: .85rem; margin-top: 3rem; }}
 </html>
 """
 
-_LIGHT = {
-    "ink": "#22303c",
-    "muted": "#5f6b77",
-    "axis": "#8a97a3",
-    "line": "#e4e8ec",
-    "paper": "#ffffff",
-    "raised": "#f4f6f8",
-    "edge": "#7f8b96",
-    "link": "#1d6785",
-    "trusted": "#3567b0",
-    "local": "#b35a1a",
-    "both": "#17765c",
-    "warn": "#fdf3e4",
-    "danger": "#a4262c",
-    "on": "#ffffff",
-}
-_DARK = {
-    "ink": "#e4e9ee",
-    "muted": "#a3afba",
-    "axis": "#7c8894",
-    "line": "#313b45",
-    "paper": "#14191f",
-    "raised": "#1d242c",
-    "edge": "#7c8894",
-    "link": "#7cc4e2",
-    "trusted": "#8fb4f0",
-    "local": "#eda066",
-    "both": "#55c8a2",
-    "warn": "#33291a",
-    "danger": "#ff9a94",
-    "on": "#0d1216",
-}
-
 
 def color(name: str) -> str:
     """A color of the page, as CSS: what it is in light and in dark; its light one where a drawing stands elsewhere.
@@ -88,16 +57,16 @@ def color(name: str) -> str:
     >>> color("ink")
     'var(--ink,#22303c)'
     """
-    return f"var(--{name},{_LIGHT[name]})"
+    return f"var(--{name},{LIGHT[name]})"
 
 
 def _variables(colors: Mapping[str, str]) -> str:
     return " ".join(f"--{name}: {value};" for name, value in colors.items())
 
 
-_COLORS = f""":root {{ color-scheme: light dark; {_variables(_LIGHT)} }}
-@media (prefers-color-scheme: dark) {{ :root {{ {_variables(_DARK)} }} }}
-@media print {{ :root {{ {_variables(_LIGHT)} }} }}"""
+_COLORS = f""":root {{ color-scheme: light dark; {_variables(LIGHT)} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}
+@media print {{ :root {{ {_variables(LIGHT)} }} }}"""
 
 
 class Section(NamedTuple):

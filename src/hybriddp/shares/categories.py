@@ -66,14 +66,16 @@ class Categories:
     other: bool
 
     @classmethod
-    def of(cls, categories: object, *, other: bool) -> "Categories":
-        """Checked categories from a list, a tuple or an array."""
-        if not isinstance(other, bool):
-            raise ParameterError("other", "True or False", other)
+    def of(cls, categories: object, *, other: bool | None = None) -> "Categories":
+        """Check categories of a list, a tuple or an array; three or more have other items, unless asked not to."""
+        if other is not None and not isinstance(other, bool):
+            raise ParameterError("other", "True, False or None", other)
         if isinstance(categories, str | bytes) or not isinstance(categories, Sequence | np.ndarray):
             expected = "a list of texts or of integers, in the order that results have"
             raise ParameterError("categories", expected, categories)
         items = _plain(categories)
+        if other is None:
+            other = len(items) > 2
         if len(items) + other < 2:
             remedy = "To ask who has one item, give both answers, or add other=True."
             raise ParameterError("categories", "at least 2, other items included", list(items), remedy=remedy)
@@ -85,7 +87,9 @@ class Categories:
             twice = [item for item, times in Counter(items).items() if times > 1]
             raise ParameterError("categories", "different from each other", twice, shown_as="repeated ones")
         if other and OTHER in items:
-            raise ParameterError("categories", f"other than {OTHER!r} if other=True, which is called so", OTHER)
+            raise ParameterError(
+                "categories", f"other than {OTHER!r}, as all other items are called unless other=False", OTHER
+            )
         return cls(items, other)
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp.channels.plausible import implausible_words
-from hybriddp.reporting.warnings import FAR_APART, HEADING, UNTIED
+from hybriddp.reporting.warnings import FAR_APART, HEADING, UNTIED, group_sizes
 from hybriddp.reporting.wording import percent, to_precision_of
 from hybriddp.shares.selection import selection_lines
 from hybriddp.shares.summary import LocalCounts, TrustedCounts
@@ -61,6 +61,11 @@ def one_line(found: "Frequencies") -> str:
     return "\n".join([*warnings(found), f"{found.study.title}: {_largest(found)}.{seeded}"])
 
 
+def _left_out(found: "Frequencies") -> str:
+    """Return why users are not counted."""
+    return "they have no item" if found.study.other else "their item is missing or none of the categories"
+
+
 def _largest(found: "Frequencies") -> str:
     rows = found.rows() if len(found) <= TOLD else found.top(TOLD)
     rest = "" if len(found) <= TOLD else f"; {len(found) - TOLD:,} more"
@@ -97,7 +102,7 @@ def explanation(found: "Frequencies") -> str:
         f"{found.study.title}: {_largest(found)}.",
         *selection_lines(TOLD, len(found)),
         *_assumption(found),
-        f"Of {n:,} users {found.n_trusted:,} trusted the curator and {found.n_local:,} reported locally.",
+        group_sizes(found.n_trusted, found.n_local, _left_out(found)),
         "An interval is about the share among these users, of one category alone; that of the population they come "
         "from is wider (population=True).",
     ]
@@ -122,7 +127,7 @@ def explanation(found: "Frequencies") -> str:
     )
     lines.append("Shares are estimated one by one and need not add up to 1: distribution() gives those that do.")
     if not found.study.other:
-        lines.append("Whose item is none of the categories is not in these numbers; other=True would count them.")
+        lines.append("Users whose item is none of the categories are counted with other=True.")
     lines.append(str(found.privacy))
     if found.study.users is not None:
         lines.append(f"Who has which {found.study.users.by} is public.")

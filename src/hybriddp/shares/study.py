@@ -38,9 +38,10 @@ class FrequencyStudy(Study):
         What the items can be: at least two, different, in the order that results have.
     epsilon : float or str
         What every user is promised in total.
-    other : bool
-        Whether all other items together are one more category. Without it a user whose item is none of the categories
-        is not counted; *whether* an item is one of them is then public, and only which one is protected.
+    other : bool, optional
+        Whether all other items together are one more category; if not given, only of three categories or more, since
+        a third one would double the sensitivity of two. Without it a user whose item is none of the categories is not
+        counted; *whether* an item is one of them is then public, and only which one is protected.
     min_group_size : int
         A group with fewer users is refused.
     max_bytes : int, optional
@@ -75,7 +76,7 @@ class FrequencyStudy(Study):
         *,
         categories: Sequence[Item] | NDArray[Any],
         epsilon: float | str,
-        other: bool = False,
+        other: bool | None = None,
         min_group_size: int = 2,
         max_bytes: int | None = None,
         channel: FrequencyChannel | None = None,
@@ -91,7 +92,7 @@ class FrequencyStudy(Study):
         oracle_of(channel, len(domain))  # an error if it is none
         if channel.epsilon != privacy.epsilon:
             raise ParameterError("channel", f"one for epsilon {privacy.epsilon}", channel)
-        values = (name, domain.items, other, privacy, int(min_group_size), channel, users)
+        values = (name, domain.items, domain.other, privacy, int(min_group_size), channel, users)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
 
@@ -125,7 +126,7 @@ class FrequencyStudy(Study):
     def __repr__(self) -> str:
         listed = repr(list(self.categories)) if len(self.categories) <= 5 else f"[… {len(self.categories):,} in all]"
         listed = listed if len(listed) <= 60 else f"{listed[:58]}…]"
-        other = ", other=True" if self.other else ""
+        other = "" if self.other == (len(self.categories) > 2) else f", other={self.other}"
         return f"FrequencyStudy({self.short_title!r}, categories={listed}, epsilon={self.privacy.epsilon!r}{other})"
 
     # As text ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ group, cell, row and code is drawn instead; every step is the exact law of the c
 A trial with a million users takes a few milliseconds, whatever their number.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.window_channel import CELL_BITS, CELLS, SHARE_BITS, WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS, Grid
@@ -106,10 +104,3 @@ def _users_by_row(channel: WindowChannel, crowd: ValueCounts, rounded_up: Callab
     row, n = entry >> SHARE_BITS, channel.n_rows
     higher = rounded_up(users, (entry & ((1 << SHARE_BITS) - 1)) / (1 << SHARE_BITS))
     return np.bincount(row, users - higher, n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), higher, n)
-
-
-def laplace_total(channel: DiscreteLaplace, people: ValueCounts, rng: np.random.Generator) -> int:
-    """Draw the sum of people's reports with discrete Laplace noise (but for the clamp, e^500 standard scales away)."""
-    stop = -math.expm1(-channel.rate)
-    plus, minus = rng.negative_binomial(people.count, stop), rng.negative_binomial(people.count, stop)
-    return people.total + int(plus) - int(minus)

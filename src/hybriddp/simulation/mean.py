@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
-from hybriddp.mean import Estimate, LaplaceSummary, LocalSummary, MeanStudy, TrustedSummary
+from hybriddp.mean import Estimate, LocalSummary, MeanStudy, TrustedSummary
 from hybriddp.mean.answer import weigh
 from hybriddp.mean.check import WeightRule
 from hybriddp.mean.expected import ExpectedStatistics
@@ -23,7 +22,7 @@ from hybriddp.mean.published import trusted_noise
 from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 from hybriddp.release.release import release
 from hybriddp.reporting.wording import percent, significant
-from hybriddp.simulation.crowd import ValueCounts, code_counts, code_frequencies, laplace_total
+from hybriddp.simulation.crowd import ValueCounts, code_counts, code_frequencies
 from hybriddp.simulation.distributions import population
 from hybriddp.simulation.trials import Simulation, SimulationSetup, TrialSums, check_choices
 from hybriddp.study.result import Statement
@@ -227,10 +226,8 @@ class MeanSetup(SimulationSetup):
         return float(((2 * mse**2 + excess) / trials) ** 0.5)
 
 
-def reports(study: MeanStudy, people: ValueCounts, rng: np.random.Generator) -> LocalSummary | LaplaceSummary:
+def reports(study: MeanStudy, people: ValueCounts, rng: np.random.Generator) -> LocalSummary:
     """Draw the summary of what people's devices send."""
-    if isinstance(study.channel, DiscreteLaplace):
-        return LaplaceSummary(study.digest, people.count, laplace_total(study.channel, people, rng))
     return LocalSummary(study.digest, tuple(code_counts(study.channel, people, rng).tolist()))
 
 
@@ -253,8 +250,6 @@ def predicted_setting(setup: MeanSetup) -> Setting:
 
 def report_variance(study: MeanStudy, people: ValueCounts) -> float:
     """Return the variance of a report given its value, averaged over people, on the unit range."""
-    if isinstance(study.channel, DiscreteLaplace):
-        return study.channel.noise_variance
     return float(study.channel.variance(people.units / UNITS) @ people.users) / people.count
 
 

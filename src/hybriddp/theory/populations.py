@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
+from numpy.typing import ArrayLike
+
 from hybriddp import _check
+from hybriddp.theory.noise import Noise
+from hybriddp.theory.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Beta:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """What the formulas need to know of a data set: its size, the width of its bounds, and its standard deviation."""
+    """Numbers of a data set that the formulas need: size, width of the bounds, standard deviation."""
 
     name: str
     source: str  # where the numbers come from
@@ -57,8 +61,19 @@ class Population:
 
     @property
     def variance(self) -> float:
-        """The variance of the values."""
+        """Variance of the values."""
         return self.sd**2
+
+    def setting(self, trusted_fraction: ArrayLike, noise: Noise) -> Setting:
+        """Describe the situation where this fraction of the population trusts, with noise in both groups."""
+        return Setting(
+            n_users=self.n_users,
+            trusted_fraction=trusted_fraction,
+            trusted_variance=self.variance,
+            local_variance=self.variance,
+            trusted_noise=noise.trusted,
+            local_noise=noise.local,
+        )
 
 
 UC_SALARIES = Population(

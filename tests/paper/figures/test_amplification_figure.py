@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hybriddp.paper.figures.figure7_amplification import COLLUDING, FRACTIONS, UNAMPLIFIED, theory
+from hybriddp.paper.figures.amplification import COLLUDING, FRACTIONS, UNAMPLIFIED, theory
 from hybriddp.paper.figures.rows import AmplificationRow
 from hybriddp.theory import gaussian_epsilon
 

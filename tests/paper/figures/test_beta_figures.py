@@ -5,12 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hybriddp.paper.figures import (
-    figure1_known_variance,
-    figure3_privacy_weight,
-    figure4_variance_skew,
-    figure5_mean_skew,
-)
+from hybriddp.paper.figures.beta import ALIKE, PRIVATE, SHIFTED, SKEWED, shapes_1, shapes_5
 from hybriddp.paper.figures.curves import EPSILONS, FRACTIONS, FigureScenario, theory_curves
 from hybriddp.paper.figures.rows import GainRow
 from hybriddp.theory import (
@@ -20,10 +15,10 @@ from hybriddp.theory import (
 )
 
 CURVES = list(product(FRACTIONS, EPSILONS))
-ONE = theory_curves(figure1_known_variance.SCENARIOS)
-THREE = theory_curves(figure3_privacy_weight.SCENARIOS)
-FOUR = theory_curves(figure4_variance_skew.SCENARIOS)
-FIVE = theory_curves(figure5_mean_skew.SCENARIOS)
+ONE = theory_curves(ALIKE)
+THREE = theory_curves(PRIVATE)
+FOUR = theory_curves(SKEWED)
+FIVE = theory_curves(SHIFTED)
 
 
 def _curve(rows: list[GainRow], panel: str, c: float, epsilon: float) -> list[GainRow]:
@@ -43,13 +38,11 @@ def _critical(scenario: FigureScenario, c: float, epsilon: float) -> float:
     )
 
 
-@pytest.mark.parametrize("rows", [ONE, THREE, FOUR, FIVE], ids=["1", "3", "4", "5"])
-def test_every_curve_spans_the_plot_in_200_steps_and_has_its_kinks(rows: list[GainRow]) -> None:
-    for panel in {row.panel for row in rows}:
-        for c, epsilon in CURVES:
+def test_every_curve_spans_the_plot_in_200_steps_and_has_its_kinks() -> None:
+    for rows in (ONE, THREE, FOUR, FIVE):
+        for panel, (c, epsilon) in product({row.panel for row in rows}, CURVES):
             users = np.array([row.n_users for row in _curve(rows, panel, c, epsilon)])
-            assert users[0] == 1e3
-            assert users[-1] == 1e5
+            assert (users[0], users[-1]) == (1e3, 1e5)
             assert 201 <= len(users) <= 203
             assert np.all(np.diff(users) > 0)
 
@@ -60,49 +53,36 @@ def test_figure_1_lies_between_the_stated_bounds() -> None:
     assert max(gains) == pytest.approx(2.0304, abs=5e-5)
 
 
-@pytest.mark.parametrize(("scenario", "curve"), list(product(figure1_known_variance.SCENARIOS, CURVES)))
-def test_figure_1_peaks_where_both_single_models_are_equally_good(
-    scenario: FigureScenario, curve: tuple[float, float]
-) -> None:
-    c, epsilon = curve
-    rows = _curve(ONE, scenario.panel, c, epsilon)
-    peak = max(rows, key=lambda row: row.gain_over_best)
-    critical = _critical(scenario, c, epsilon)
-    if 1e3 < critical < 1e5:
-        assert peak.n_users == pytest.approx(critical, rel=1e-12)
-        gain = laplace_gain_at_crossover(
-            trusted_fraction=c, width=1.0, epsilon=epsilon, variance=scenario.trusted.variance
-        )
-        assert peak.gain_over_best == pytest.approx(float(gain), rel=1e-12)
-    elif critical <= 1e3:
-        assert peak is rows[0]  # erratum 18: it falls from a peak left of the plot
-        assert critical >= 1 / c**2
-    else:
-        assert peak is rows[-1]  # full-local stays better: R only rises
-
-
-def test_figure_1_has_the_peaks_that_the_errata_count() -> None:
-    peaks = {
-        (scenario.panel, c, epsilon): _critical(scenario, c, epsilon)
-        for scenario in figure1_known_variance.SCENARIOS
-        for c, epsilon in CURVES
-    }
+def test_figure_1_peaks_where_both_single_models_are_equally_good() -> None:
+    peaks = {}
+    for scenario, (c, epsilon) in product(ALIKE, CURVES):
+        rows, critical = _curve(ONE, scenario.panel, c, epsilon), _critical(scenario, c, epsilon)
+        peaks[scenario.panel, c, epsilon] = critical
+        peak = max(rows, key=lambda row: row.gain_over_best)
+        if 1e3 < critical < 1e5:
+            assert peak.n_users == pytest.approx(critical, rel=1e-12)
+            gain = laplace_gain_at_crossover(
+                trusted_fraction=c, width=1.0, epsilon=epsilon, variance=scenario.trusted.variance
+            )
+            assert peak.gain_over_best == pytest.approx(float(gain), rel=1e-12)
+        elif critical <= 1e3:
+            assert peak is rows[0]  # erratum 18: it falls from a peak left of the plot
+            assert critical >= 1 / c**2
+        else:
+            assert peak is rows[-1]  # full-local stays better: R only rises
     assert peaks["c", 0.05, 1.0] == pytest.approx(1920)
     left = [n for n in peaks.values() if n < 1e3]
     assert len(left) == 4
     assert 400 <= min(left) < max(left) < 451.5
 
 
-@pytest.mark.parametrize("scenario", figure3_privacy_weight.SCENARIOS)
-def test_figure_3_beats_both_single_models_exactly_where_erratum_13_says(scenario: FigureScenario) -> None:
-    for c, epsilon in CURVES:
-        limit = float(
-            laplace_privacy_weight_wins_below(
-                trusted_fraction=c, width=1.0, epsilon=epsilon, variance=scenario.trusted.variance
-            )
+def test_figure_3_beats_both_single_models_exactly_where_erratum_13_says() -> None:
+    for scenario, (c, epsilon) in product(PRIVATE, CURVES):
+        limit = laplace_privacy_weight_wins_below(
+            trusted_fraction=c, width=1.0, epsilon=epsilon, variance=scenario.trusted.variance
         )
         for row in _curve(THREE, scenario.panel, c, epsilon):
-            assert (row.gain_over_best > 1) == (row.n_users < limit)
+            assert (row.gain_over_best > 1) == (row.n_users < float(limit))
 
 
 def test_figure_3_never_loses_to_both_single_models_but_can_lose_to_the_better() -> None:
@@ -152,7 +132,7 @@ def test_figure_5_shifts_the_trusted_down_and_the_local_up() -> None:
 
 
 def test_densities_are_densities() -> None:
-    shapes = figure1_known_variance.densities() + figure5_mean_skew.densities()
+    shapes = shapes_1() + shapes_5()
     areas = {}
     for panel, population in dict.fromkeys((row.panel, row.population) for row in shapes):
         of = [row for row in shapes if (row.panel, row.population) == (panel, population)]

@@ -19,8 +19,8 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.figures.canvas import canvas
 from hybriddp.paper.figures import FIGURES, make, select
 from hybriddp.paper.figures.figure import PaperFigure
-from hybriddp.paper.figures.heat import CROSSOVER
 from hybriddp.paper.figures.rows import BEST_LABEL, THEORY, WORST_LABEL, DensityRow, GainRow, write_csv
+from hybriddp.paper.figures.salaries import CROSSOVER
 
 RUN = CliRunner()
 ROOT = Path(__file__).parents[3]

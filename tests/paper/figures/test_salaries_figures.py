@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hybriddp.paper.figures.curves import Weight
-from hybriddp.paper.figures.heat import CROSSOVER, STEPS, salary_gains
 from hybriddp.paper.figures.rows import THEORY, GainRow
+from hybriddp.paper.figures.salaries import CROSSOVER, STEPS, salary_gains
 from hybriddp.theory import UC_SALARIES, laplace_critical_users
 
 KNOWN = salary_gains(Weight.KNOWN_VARIANCE, panel="b")
@@ -21,13 +21,13 @@ def _crossover(rows: list[GainRow]) -> list[GainRow]:
     return [row for row in rows if row.source == CROSSOVER]
 
 
-@pytest.mark.parametrize("rows", [KNOWN, PRIVATE])
-def test_the_grid_spans_the_paper_box(rows: list[GainRow]) -> None:
-    grid = _grid(rows)
-    assert len(grid) == (STEPS + 1) ** 2
-    assert {row.n_users for row in rows} == {252_540}
-    assert (grid[0].trusted_fraction, grid[-1].trusted_fraction) == pytest.approx((0.001, 0.1))
-    assert (grid[0].epsilon, grid[-1].epsilon) == pytest.approx((0.1, 10))
+def test_the_grid_spans_the_paper_box() -> None:
+    for rows in (KNOWN, PRIVATE):
+        grid = _grid(rows)
+        assert len(grid) == (STEPS + 1) ** 2
+        assert {row.n_users for row in rows} == {252_540}
+        assert (grid[0].trusted_fraction, grid[-1].trusted_fraction) == pytest.approx((0.001, 0.1))
+        assert (grid[0].epsilon, grid[-1].epsilon) == pytest.approx((0.1, 10))
 
 
 def test_on_the_line_both_single_models_err_alike() -> None:

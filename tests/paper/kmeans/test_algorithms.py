@@ -12,7 +12,7 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.clustering import wcss
-from hybriddp.paper.kmeans.algorithms import PaperClustering, full_local, hybrid, privacy_weight, trusted_only
+from hybriddp.paper.kmeans.algorithms import PRINTED, PaperClustering, PaperReading, hybrid, privacy_weight
 from hybriddp.paper.kmeans.groups import (
     ClusterMoments,
     LaplaceScales,
@@ -25,8 +25,7 @@ from tests.levels import z_limit
 
 CENTERS = np.array([(0.20, 0.25), (0.35, 0.80), (0.65, 0.40), (0.85, 0.75)])
 PUBLIC: dict[str, Any] = {"n_clusters": 4, "epsilon": 7.0, "bounds": [(0, 1)] * 2}
-PRINTED: dict[str, Any] = {"weights": "printed", "debias": False, "neighbors": "add-remove"}
-REPAIRED: dict[str, Any] = {"neighbors": "add-remove"}  # as the numbers below were found
+REPAIRED = PaperReading(add_remove=True)  # as the numbers below were found
 TRIALS = 30
 LIMIT = z_limit(1, TRIALS)  # most of the standard errors are estimated
 
@@ -35,22 +34,18 @@ def _points(rng: np.random.Generator, per_cluster: int = 40_000) -> FloatArray:
     return np.repeat(CENTERS, per_cluster, axis=0) + rng.normal(0.0, 0.028, (4 * per_cluster, 2))
 
 
-def _quiet(reading: dict[str, Any]) -> Any:
+def _quiet(trusted: FloatArray, local: FloatArray, **parameters: Any) -> PaperClustering:
     """The hybrid in a reading that it warns of."""
-
-    def run(trusted: FloatArray, local: FloatArray, **parameters: Any) -> PaperClustering:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            return hybrid(trusted, local, **parameters, **reading)
-
-    return run
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return hybrid(trusted, local, **parameters)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """The mean cost, and its standard error, that the earlier implementation had in 60 trials."""
 
-    reading: dict[str, Any]
+    reading: PaperReading
     iterations: int
     every: int
     cost: float
@@ -63,10 +58,10 @@ class Known:
             rng = np.random.default_rng([seed, self.iterations, self.every])
             points = _points(rng)
             is_trusted = np.arange(len(points)) % self.every == 0
-            found = _quiet(self.reading)(
+            found = _quiet(
                 points[is_trusted],
                 points[~is_trusted],
-                **{**PUBLIC, "epsilon": epsilon},
+                **{**PUBLIC, "epsilon": epsilon, "reading": self.reading},
                 iterations=self.iterations,
                 random_state=rng,
             )
@@ -88,7 +83,7 @@ KNOWN = [
 @pytest.mark.parametrize(
     "known",
     [pytest.param(known, marks=pytest.mark.long) if known.iterations == 5 else known for known in KNOWN],
-    ids=lambda k: f"{k.reading.get('weights', 'repaired')}-{k.iterations}-{k.every}",
+    ids=lambda k: f"{'printed' if k.reading == PRINTED else 'repaired'}-{k.iterations}-{k.every}",
 )
 def test_costs_are_those_of_an_earlier_implementation(known: Known) -> None:
     assert abs(known.off()) < LIMIT
@@ -102,8 +97,8 @@ def test_noise_that_is_wrong_by_a_fifth_would_be_noticed(factor: float) -> None:
 
 def test_assigning_the_noisy_reports_is_useless() -> None:
     points = _points(np.random.default_rng(0))
-    with pytest.warns(UserWarning, match="errat"):
-        found = full_local(points, iterations=3, debias=False, assign_on="report", random_state=0, **PUBLIC)
+    reading = PaperReading(biased=True, assign_reports=True)
+    found = _quiet(np.empty((0, 2)), points, iterations=3, reading=reading, random_state=0, **PUBLIC)
     assert wcss(points, found.centers) > wcss(points, points.mean(axis=0, keepdims=True))
 
 
@@ -206,21 +201,18 @@ def test_the_weight_is_the_privacy_weight_of_the_theory(printed: bool) -> None:
     assert found[0] == pytest.approx(1.6e-5 if printed else 0.721, rel=0.02)
 
 
-def test_with_one_group_alone_the_hybrid_is_its_algorithm() -> None:
+def test_with_one_group_alone_there_is_no_weight() -> None:
     points = _points(np.random.default_rng(0), 500)
     parameters = {**PUBLIC, "iterations": 3, "random_state": 5}
-    of_local, of_trusted = full_local(points, **parameters), trusted_only(points, **parameters)
-    assert np.array_equal(hybrid([], points, **parameters).centers, of_local.centers)
-    assert np.array_equal(hybrid(points, np.empty((0, 2)), **parameters).centers, of_trusted.centers)
-    assert of_local.weight is of_trusted.weight is None
+    assert hybrid([], points, **parameters).weight is hybrid(points, np.empty((0, 2)), **parameters).weight is None
 
 
 def test_replacing_a_point_takes_twice_the_budget_of_adding_it() -> None:
     points = _points(np.random.default_rng(0), 500)
     parameters = {"n_clusters": 4, "iterations": 3, "bounds": [(0, 1)] * 2, "random_state": 5}
     with pytest.warns(UserWarning, match="erratum 2"):
-        adding = trusted_only(points, epsilon=3.0, neighbors="add-remove", **parameters)
-    assert np.array_equal(trusted_only(points, epsilon=6.0, **parameters).centers, adding.centers)
+        adding = hybrid(points, [], epsilon=3.0, reading=REPAIRED, **parameters)
+    assert np.array_equal(hybrid(points, [], epsilon=6.0, **parameters).centers, adding.centers)
 
 
 def test_with_all_the_budget_in_the_world_both_groups_find_the_means() -> None:
@@ -238,7 +230,6 @@ def test_the_same_seed_gives_the_same_and_nothing_is_a_private_release() -> None
     first, again, other = (hybrid(points[::9], points, random_state=s, **parameters) for s in (5, 5, 6))
     assert np.array_equal(first.centers, again.centers)
     assert not np.array_equal(first.centers, other.centers)
-    assert not first.private_release
     assert first.weight is not None
     assert len(first.weight) == 3
     assert all(0 < w < 1 for w in first.weight)
@@ -269,52 +260,34 @@ def test_centers_stay_within_bounds_of_any_shape() -> None:
         assert np.all((found.centers >= np.array(bounds)[:, 0]) & (found.centers <= np.array(bounds)[:, 1]))
 
 
+def test_the_widest_range_is_that_of_all_dimensions() -> None:
+    points = np.random.default_rng(0).normal([25.0, 50.0], 2.0, (2000, 2))
+    parameters: dict[str, Any] = {"n_clusters": 1, "epsilon": 7.0, "iterations": 2, "random_state": 0}
+    narrow, wide = (
+        hybrid(points[:500], points[500:], bounds=[(0, width), (0, 100)], initial=[[20, 40]], **parameters).centers
+        for width in (50, 100)
+    )
+    assert narrow == pytest.approx(wide, rel=1e-12)
+
+
 def test_given_centers_are_begun_with() -> None:
     points = np.array([[0.0], [0.4], [1.0]] * 20_000)
     parameters: dict[str, Any] = {"n_clusters": 2, "epsilon": 60.0, "iterations": 1, "bounds": [(0, 1)]}
-    low = trusted_only(points, initial=[[0.1], [0.6]], random_state=0, **parameters).centers
-    high = trusted_only(points, initial=[[0.4], [0.9]], random_state=0, **parameters).centers
+    low = hybrid(points, [], initial=[[0.1], [0.6]], random_state=0, **parameters).centers
+    high = hybrid(points, [], initial=[[0.4], [0.9]], random_state=0, **parameters).centers
     assert low.ravel() == pytest.approx([0.0, 0.7], abs=1e-3)
     assert high.ravel() == pytest.approx([0.2, 1.0], abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("reading", "words"),
-    [
-        ({"weights": "printed"}, r'use weights="mean" \(erratum 4\)'),
-        ({"debias": False}, r"use debias=True \(erratum 5\)"),
-        ({"assign_on": "report"}, r'use assign_on="true".*\(erratum 6\)'),
-        ({"neighbors": "add-remove"}, r'use neighbors="replace-one" \(erratum 2\)'),
-    ],
-)
-def test_what_is_printed_comes_with_a_warning(reading: dict[str, Any], words: str) -> None:
+def test_what_is_printed_comes_with_a_warning() -> None:
     points = _points(np.random.default_rng(0), 25)
-    with pytest.warns(UserWarning, match=words) as caught:
-        hybrid(points, points, iterations=1, random_state=0, **PUBLIC, **reading)
-    assert [warning.filename for warning in caught] == [__file__]  # it points at the caller
+    for name, erratum in (("noise_of_sum", 4), ("biased", 5), ("assign_reports", 6), ("add_remove", 2)):
+        with pytest.warns(UserWarning, match=rf"^{name}=True .* \(erratum {erratum}\)") as caught:
+            hybrid(points, points, iterations=1, random_state=0, **PUBLIC, reading=PaperReading(**{name: True}))
+        assert [warning.filename for warning in caught] == [__file__]  # it points at the caller
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"n_clusters": 0}, "n_clusters must be an integer of at least 1"),
-        ({"epsilon": 0.0}, "epsilon must be a finite number above 0"),
-        ({"iterations": 0}, "iterations must be an integer of at least 1"),
-        ({"bounds": (0, 1)}, "bounds must be"),
-        ({"bounds": [(0, 1), (1, 1)]}, "bounds must be"),
-        ({"bounds": []}, "bounds must be"),
-        ({"bounds": [(0, 1)]}, "trusted must be a table of numbers with 1 columns"),
-        ({"local": [0.5, 0.5]}, "local must be a table of numbers with 2 columns"),
-        ({"local": [[0.5, math.nan]]}, "local must be finite"),
-        ({"initial": [[0.5, 0.5]]}, "initial must be 2 centers, got their number=1"),
-        ({"weights": "sum"}, "weights must be one of 'mean', 'printed'"),
-        ({"debias": "no"}, "debias must be True or False"),
-        ({"assign_on": "noise"}, "assign_on must be one of 'true', 'report'"),
-        ({"neighbors": "none"}, "neighbors must be one of 'replace-one', 'add-remove'"),
-        ({"random_state": None}, "random_state must be an integer or a numpy.random.Generator: this is a simulation"),
-    ],
-)
-def test_parameters_are_checked(changes: dict[str, Any], message: str) -> None:
+def test_parameters_are_checked() -> None:
     parameters: dict[str, Any] = {
         "trusted": [[0.5, 0.5]] * 3,
         "local": [[0.5, 0.5]] * 3,
@@ -324,9 +297,23 @@ def test_parameters_are_checked(changes: dict[str, Any], message: str) -> None:
         "bounds": [(0, 1)] * 2,
         "random_state": 0,
     }
-    with pytest.raises((DataError, ParameterError)) as caught:
-        hybrid(**{**parameters, **changes})
-    assert message in str(caught.value)
+    wrong: list[tuple[str, Any, str]] = [
+        ("n_clusters", 0, "n_clusters must be an integer of at least 1"),
+        ("epsilon", 0.0, "epsilon must be a finite number above 0"),
+        ("iterations", 0, "iterations must be an integer of at least 1"),
+        ("bounds", (0, 1), "bounds must be"),
+        ("bounds", [(0, 1), (1, 1)], "bounds must be"),
+        ("bounds", [], "bounds must be"),
+        ("bounds", [(0, 1)], "trusted must be a table of numbers with 1 columns"),
+        ("local", [0.5, 0.5], "local must be a table of numbers with 2 columns"),
+        ("local", [[0.5, math.nan]], "local must be finite"),
+        ("initial", [[0.5, 0.5]], "initial must be 2 centers, got their number=1"),
+        ("random_state", None, "random_state must be an integer or a numpy.random.Generator: this is a simulation"),
+    ]
+    for name, value, message in wrong:
+        with pytest.raises((DataError, ParameterError)) as caught:
+            hybrid(**{**parameters, name: value})
+        assert message in str(caught.value)
 
 
 def test_nobody_at_all_is_an_error() -> None:
@@ -345,5 +332,6 @@ def test_columns_with_names_are_put_in_the_order_of_the_trusted_group() -> None:
     np.testing.assert_array_equal(named.centers, plain.centers)
     with pytest.raises(DataError, match="local has column names and trusted has none"):
         hybrid(points[:100], frame[100:], **public)
-    np.testing.assert_array_equal(trusted_only(frame, **public).centers, trusted_only(points, **public).centers)
-    np.testing.assert_array_equal(full_local(frame, **public).centers, full_local(points, **public).centers)
+    for named_alone, plain_alone in (((frame, []), (points, [])), (([], frame), ([], points))):
+        alone = hybrid(*named_alone, **public), hybrid(*plain_alone, **public)
+        np.testing.assert_array_equal(alone[0].centers, alone[1].centers)

@@ -21,7 +21,7 @@ from hybriddp.shares.categories import OTHER
 YES_NO = FrequencyStudy("opened the app", categories=["yes", "no"], epsilon=1.0)
 STUDIES = {
     "response": YES_NO,
-    "subset": FrequencyStudy("color", categories=[f"c{i}" for i in range(12)], epsilon=1.0),
+    "subset": FrequencyStudy("color", categories=[f"c{i}" for i in range(12)], other=False, epsilon=1.0),
     "unary": FrequencyStudy("fruit", categories=[f"f{i}" for i in range(20)], epsilon=1.0, other=True),
     "hashing": FrequencyStudy("page", categories=list(range(100)), epsilon=1.0, other=True),
 }
@@ -52,17 +52,17 @@ def test_a_study_whose_numbers_were_changed() -> None:
 def test_studies_that_the_server_does_not_take() -> None:
     with pytest.raises(ProtocolError, match="of everybody"):
         FrequencyKind(YES_NO.part("country", "DE"))
-    many = FrequencyStudy("page", categories=list(range(4096)), epsilon=1.0)
+    many = FrequencyStudy("page", categories=list(range(4096)), other=False, epsilon=1.0)
     assert FrequencyKind(many).sums.total_bytes == 20_481
     for study in (
-        FrequencyStudy("page", categories=list(range(4097)), epsilon=1.0),
+        FrequencyStudy("page", categories=list(range(4097)), other=False, epsilon=1.0),
         FrequencyStudy("page", categories=list(range(4096)), epsilon=1.0, other=True),
     ):
         with pytest.raises(ProtocolError, match=r"at most 4,096 categories, and this one has 4,097\. Ask"):
             FrequencyKind(study)
     channel = LocalHashing(epsilon="1", n_functions=1 << 16, n_values=128)
     with pytest.raises(ProtocolError, match="at most 4,194,304 codes"):
-        FrequencyKind(FrequencyStudy("page", categories=list(range(100)), epsilon=1.0, channel=channel))
+        FrequencyKind(FrequencyStudy("page", categories=list(range(100)), other=False, epsilon=1.0, channel=channel))
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
@@ -162,7 +162,7 @@ def test_a_warning_comes_first() -> None:
 @pytest.mark.parametrize("n_categories", [2, 5, 12, 20, 300])
 def test_whatever_the_reports_are_there_is_a_release_that_tells(n_categories: int) -> None:
     """Also if all of them are the same: a closed study cannot be opened again."""
-    kind = FrequencyKind(FrequencyStudy("x", categories=range(n_categories), epsilon=1))
+    kind = FrequencyKind(FrequencyStudy("x", categories=range(n_categories), other=False, epsilon=1))
     for code in (0, kind.study.oracle.n_codes - 1):
         for n_trusted in (0, 50):
             trusted = kind.sums.change(0, [0] * n_trusted, 1)

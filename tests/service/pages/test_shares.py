@@ -14,7 +14,7 @@ AWKWARD = '<script>alert(1)</script> & "quotes" \'n more of it'
 
 def found(n_categories: int = 3, *, local: bool = True) -> Frequencies:
     categories = [AWKWARD, *(f"c{i}" for i in range(1, n_categories))]
-    study = FrequencyStudy("which <one>", categories=categories, epsilon=1.0)
+    study = FrequencyStudy("which <one>", categories=categories, other=False, epsilon=1.0)
     items = np.array(categories)[np.random.default_rng(0).integers(0, n_categories, 3000)].tolist()
     reports = study.randomize(items[500:], random_state=1) if local else None
     return study.estimate(trusted=items[:500], local=reports, single_group=True, random_state=2)

@@ -73,6 +73,9 @@ def test_categories_stand_on_lines() -> None:
     assert form.problems(NOW) == {}
     assert form.body().study["categories"] == ["Firefox", "Safari"]
     assert form.body().study["other"] is True
+    for names, other, expected in (("a\nb", "", False), ("a\nb\nc", "", True), ("a\nb\nc", "no", False)):
+        form = StudyForm.read(GOOD | {"kind": "frequency", "categories": names, "other": other})
+        assert form.body().study["other"] is expected
 
 
 def test_quantiles_have_a_scale() -> None:
@@ -182,7 +185,7 @@ def test_an_address_fills_the_form_in() -> None:
     assert (form.texts["upper"], form.texts["epsilon"]) == ("50", "1")
     assert form.texts["closes_at"] == "2030-01-15T00:00"
     assert "password" not in form.texts
-    assert StudyForm.read({"kind": "unknown", "other": "no"}).texts["kind"] == "mean"
+    assert StudyForm.read({"kind": "unknown", "tokens": "no"}).texts["kind"] == "mean"
 
 
 def test_a_kind_that_the_server_does_not_know_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:

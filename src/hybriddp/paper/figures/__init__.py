@@ -1,4 +1,4 @@
-"""The figures of [ADK20], each from its data to its picture, in one file of its own.
+"""The figures of [ADK20], from their data to their pictures; each module has some of them.
 
 `FIGURES` has them in the order of the paper, `make` writes them. The numbers need no matplotlib, the pictures do.
 """
@@ -6,37 +6,21 @@
 from collections.abc import Sequence
 
 from hybriddp.errors import ParameterError
-from hybriddp.paper.figures import (
-    figure1_known_variance,
-    figure2_salaries,
-    figure3_privacy_weight,
-    figure4_variance_skew,
-    figure5_mean_skew,
-    figure6_kmeans,
-    figure7_amplification,
-    figure8_salaries_privacy_weight,
-)
+from hybriddp.paper.figures.amplification import FIGURE_7
+from hybriddp.paper.figures.beta import FIGURE_1, FIGURE_3, FIGURE_4, FIGURE_5
+from hybriddp.paper.figures.clustering import FIGURE_6
 from hybriddp.paper.figures.figure import Made, PaperFigure, make
+from hybriddp.paper.figures.salaries import FIGURE_2, FIGURE_8
 
 __all__ = ["FIGURES", "Made", "make", "select"]
 
-FIGURES: tuple[PaperFigure, ...] = (
-    figure1_known_variance.FIGURE,
-    figure2_salaries.FIGURE,
-    figure3_privacy_weight.FIGURE,
-    figure4_variance_skew.FIGURE,
-    figure5_mean_skew.FIGURE,
-    figure6_kmeans.FIGURE,
-    figure7_amplification.FIGURE,
-    figure8_salaries_privacy_weight.FIGURE,
-)
-"""What the paper shows."""
+FIGURES = (FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7, FIGURE_8)
+"""Figures of the paper."""
 
 
 def select(numbers: Sequence[int]) -> tuple[PaperFigure, ...]:
-    """The figures of these numbers, in the order of the paper, each once."""
-    known = {figure.number for figure in FIGURES}
+    """Look up the figures of these numbers, in the order of the paper, each once."""
     for number in numbers:
-        if number not in known:
+        if not 1 <= number <= len(FIGURES):
             raise ParameterError("the number of a figure", f"from 1 to {len(FIGURES)}", number, shown_as="number")
     return tuple(figure for figure in FIGURES if figure.number in numbers)

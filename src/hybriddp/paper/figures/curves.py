@@ -4,7 +4,7 @@ The dots beside the curves are the real pipeline with the paper's Laplace noise,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.figures.canvas import MUTED, legend_below
-from hybriddp.mean import MeanStudy
+from hybriddp.figures.canvas import HYBRID, MUTED, PURPLE, legend_below
 from hybriddp.paper.figures.rows import BEST_LABEL, SIMULATION, THEORY, WORST_LABEL, DensityRow, GainRow
-from hybriddp.simulation import simulate
+from hybriddp.paper.mean import PaperMean
 from hybriddp.theory import Beta, Setting, laplace_noise, trusted_only_wins_between
 
 if TYPE_CHECKING:
@@ -36,13 +35,13 @@ DOTS = {
 _STEPS = 200
 _DENSITY_POINTS = 401
 _POINTS = 2001  # equally likely values that stand for a distribution, as for the named ones
-_COLORS = {0.1: "#7b4ea3", 1.0: "#1d8a6b"}  # by ε
+_COLORS = {0.1: PURPLE, 1.0: HYBRID}  # by ε
 _LINES: dict[float, Literal["--", "-"]] = {0.005: "--", 0.05: "-"}  # by trusted fraction
 _MARKERS = {0.005: "s", 0.05: "o"}
 
 
 class Weight(StrEnum):
-    """How the hybrid is weighed."""
+    """Weight of the hybrid."""
 
     KNOWN_VARIANCE = "known-variance"  # best for the groups' true variances, believing that their means are equal
     PRIVACY = "privacy"  # best for the noise alone
@@ -57,37 +56,30 @@ class Group:
 
     @property
     def name(self) -> str:
-        """As the table calls it."""
+        """Name in the table."""
         moved = f" + {self.offset:g}" if self.offset else ""
         return f"Beta({self.shape:g}, {self.shape:g}){moved}"
 
     @property
-    def mean(self) -> float:
-        """Of the values."""
-        return 0.5 + self.offset
-
-    @property
     def variance(self) -> float:
-        """Of the values."""
+        """Variance of the values."""
         return Beta(self.shape, self.shape).variance
 
     def quantiles(self, points: int) -> FloatArray:
-        """So many equally likely values."""
+        """Compute equally likely values."""
         from scipy import stats
 
         levels = (np.arange(points) + 0.5) / points
         return np.asarray(stats.beta(self.shape, self.shape).ppf(levels) + self.offset)
 
     def densities(self, *, panel: str, group: str) -> list[DensityRow]:
-        """The density over the support, but for its ends, where that of a small shape is infinite."""
+        """Tabulate the density without its ends, where that of a small shape is infinite."""
         from scipy import stats
 
         inside = np.linspace(0.0, 1.0, _DENSITY_POINTS + 2)[1:-1]
         density = stats.beta(self.shape, self.shape).pdf(inside)
-        return [
-            DensityRow(panel, group, self.name, float(x + self.offset), float(d))
-            for x, d in zip(inside, density, strict=True)
-        ]
+        points = zip((inside + self.offset).tolist(), density.tolist(), strict=True)
+        return [DensityRow(panel, group, self.name, x, d) for x, d in points]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +92,13 @@ class FigureScenario:
     width: float  # values are between 0 and this; the noise is for that range
     weight: Weight
 
+    @property
+    def alike(self) -> bool:
+        """Whether both groups have the same distribution."""
+        return self.trusted == self.local
+
     def setting(self, *, n_users: FloatArray | float, trusted_fraction: float, epsilon: float) -> Setting:
-        """The groups with Laplace noise on both sides."""
+        """Describe the groups with Laplace noise on both sides."""
         noise = laplace_noise(n_users=n_users, trusted_fraction=trusted_fraction, width=self.width, epsilon=epsilon)
         return Setting(
             n_users=n_users,
@@ -110,33 +107,33 @@ class FigureScenario:
             local_variance=self.local.variance,
             trusted_noise=noise.trusted,
             local_noise=noise.local,
-            trusted_mean=self.trusted.mean,
-            local_mean=self.local.mean,
+            trusted_mean=self.trusted.offset,
+            local_mean=self.local.offset,
         )
 
     def weight_in(self, setting: Setting) -> FloatArray:
-        """The weight that the hybrid uses there."""
+        """Compute the weight of the hybrid in a setting."""
         if self.weight is Weight.PRIVACY:
             return setting.weight_privacy()
         return setting.without_mean_gap().weight_known_variance()
 
     def users(self, *, trusted_fraction: float, epsilon: float) -> FloatArray:
-        """Where the curve is computed: even steps in log n, and the numbers at which the better single model changes.
+        """Choose the points of a curve: even steps in log n, and the numbers at which the better single model changes.
 
-        R has a kink there, and often its peak.
+        R has a kink at the latter, and often its peak.
         """
         wins = trusted_only_wins_between(
             trusted_fraction=trusted_fraction,
             trusted_variance=self.trusted.variance,
             local_variance=self.local.variance,
             local_noise=2.0 * (self.width / epsilon) ** 2,
-            mean_gap=self.trusted.mean - self.local.mean,
+            mean_gap=self.trusted.offset - self.local.offset,
         )
         kinks = [float(n) for n in (wins.lower, wins.upper) if USERS[0] < n < USERS[1]]  # NaN compares false
         return np.unique([*np.geomspace(*USERS, _STEPS + 1), *kinks])
 
     def theory(self) -> list[GainRow]:
-        """The exact curves, for every trusted fraction and ε of the paper."""
+        """Tabulate the exact curves, for every trusted fraction and ε of the paper."""
         rows = []
         for c, epsilon in product(FRACTIONS, EPSILONS):
             n = self.users(trusted_fraction=c, epsilon=epsilon)
@@ -147,17 +144,24 @@ class FigureScenario:
 
 
 def gain_rows(
-    names: tuple[str, str, str, str], setting: Setting, epsilon: FloatArray, weight: FloatArray
+    names: tuple[str, str, str, str],
+    setting: Setting,
+    epsilon: FloatArray | float,
+    weight: FloatArray | float,
+    error: float | None = None,
 ) -> list[GainRow]:
-    """A row for each element of the setting; the names are those of panel, source and the two groups."""
-    error = setting.error_hybrid(weight)
-    gains = setting.gain_over_best(error), setting.gain_over_worst(error)
+    """Tabulate the gains in each element of a setting, of the expected error if ``error`` is not given.
+
+    The names are those of panel, source and the two groups.
+    """
+    mse = setting.error_hybrid(weight) if error is None else error
+    gains = setting.gain_over_best(mse), setting.gain_over_worst(mse)
     columns = np.broadcast_arrays(setting.n_users, setting.trusted_fraction, epsilon, weight, *gains)
-    return [GainRow(*names, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    return [GainRow(*names, *row) for row in zip(*(np.ravel(column).tolist() for column in columns), strict=True)]
 
 
 def theory_curves(scenarios: Sequence[FigureScenario]) -> list[GainRow]:
-    """The exact curves of all panels of a figure."""
+    """Tabulate the exact curves of all panels of a figure."""
     return [row for scenario in scenarios for row in scenario.theory()]
 
 
@@ -172,70 +176,63 @@ class Dot:
     seed: int
 
     def trials(self, asked: int) -> int:
-        """All that are asked for."""
+        """Run all trials."""
         return asked
 
     def run(self, trials: int) -> GainRow:
-        """What the pipeline does there: the better and the worse single model, in theory, over the observed error."""
+        """Simulate the better and the worse single model's error, in theory, over the observed one."""
         scenario = self.scenario
         setting = scenario.setting(n_users=self.n_users, trusted_fraction=self.trusted_fraction, epsilon=self.epsilon)
-        # The pipeline's own known-variance weight takes one variance for both groups: others are given as numbers.
-        alike = scenario.trusted == scenario.local
-        estimator = str(scenario.weight) if alike else float(scenario.weight_in(setting))
-        result = simulate(
-            MeanStudy("figure", bounds=(0, scenario.width), epsilon=self.epsilon, channel="laplace"),
+        # The curator who knows the variance knows that of the trusted group: other weights are given as numbers.
+        result = PaperMean(bounds=(0, scenario.width), epsilon=self.epsilon).simulate(
             scenario.trusted.quantiles(_POINTS),
-            local_data=None if alike else scenario.local.quantiles(_POINTS),
+            scenario.local.quantiles(_POINTS),
             n_users=self.n_users,
             trusted_fraction=self.trusted_fraction,
+            estimator=str(scenario.weight) if scenario.alike else float(scenario.weight_in(setting)),
             trials=trials,
-            estimators=(estimator,),
             random_state=self.seed,
         )
-        outcome = result.outcomes[0]
-        error, relative = outcome.observed_mse, outcome.observed_mse_se / outcome.observed_mse
-        best, worst = float(setting.gain_over_best(error)), float(setting.gain_over_worst(error))
-        return GainRow(
-            panel=scenario.panel,
-            source=SIMULATION,
-            trusted=scenario.trusted.name,
-            local=scenario.local.name,
-            n_users=float(self.n_users),
-            trusted_fraction=self.trusted_fraction,
-            epsilon=self.epsilon,
-            weight=outcome.weight,
-            gain_over_best=best,
-            gain_over_worst=worst,
-            gain_over_best_se=best * relative,
-            gain_over_worst_se=worst * relative,
-            trials=trials,
-        )
+        names = (scenario.panel, SIMULATION, scenario.trusted.name, scenario.local.name)
+        (row,) = gain_rows(names, setting, self.epsilon, result.weight or 0.0, result.mse)
+        best, worst = (gain * result.mse_se / result.mse for gain in (row.gain_over_best, row.gain_over_worst))
+        return replace(row, gain_over_best_se=best, gain_over_worst_se=worst, trials=trials)
 
 
 def dots(scenarios: Sequence[FigureScenario], *, first_seed: int) -> tuple[Dot, ...]:
-    """All points of a figure; each has a seed of its own, whatever else is simulated."""
+    """List all points of a figure; each has a seed of its own, whatever else is simulated."""
     curves = [(c, epsilon, n) for (c, epsilon), users in DOTS.items() for n in users]
     places = product(scenarios, curves)
     return tuple(Dot(scenario, n, c, epsilon, first_seed + i) for i, (scenario, (c, epsilon, n)) in enumerate(places))
 
 
-def gain_panel(axes: "Axes", rows: Sequence[GainRow], *, title: str, worst: bool = False, log: bool = False) -> None:
-    """R (or r) over n: a line per trusted fraction and ε, and the simulated dots with bars of one standard error."""
+def gain_panel(
+    axes: "Axes",
+    gains: Sequence[GainRow],
+    scenario: FigureScenario,
+    *,
+    title: str,
+    worst: bool = False,
+    log: bool = False,
+) -> None:
+    """Draw R (or r) over n: theory as lines, simulations as dots with bars of one standard error."""
     name = "gain_over_worst" if worst else "gain_over_best"
     for c, epsilon in product(FRACTIONS, EPSILONS):
-        of = [row for row in rows if (row.trusted_fraction, row.epsilon) == (c, epsilon)]
-        line = [row for row in of if row.source == THEORY]
-        n, gains = [row.n_users for row in line], [getattr(row, name) for row in line]
-        axes.plot(n, gains, color=_COLORS[epsilon], linestyle=_LINES[c])
-        found = [row for row in of if row.source == SIMULATION]
-        if found:
-            n, gains = [row.n_users for row in found], [getattr(row, name) for row in found]
-            bars = [getattr(row, f"{name}_se") for row in found]
-            axes.errorbar(n, gains, bars, **_dot_style(c, epsilon), linestyle="none", elinewidth=1.2, capsize=2)
+        place = (scenario.panel, c, epsilon)
+        rows = [row for row in gains if (row.panel, row.trusted_fraction, row.epsilon) == place]
+        line = [(row.n_users, getattr(row, name)) for row in rows if row.source == THEORY]
+        axes.plot(*zip(*line, strict=True), color=_COLORS[epsilon], linestyle=_LINES[c])
+        bars = [
+            (row.n_users, getattr(row, name), getattr(row, f"{name}_se")) for row in rows if row.source == SIMULATION
+        ]
+        if bars:
+            n, gain, se = zip(*bars, strict=True)
+            axes.errorbar(n, gain, se, **_dot_style(c, epsilon), linestyle="none", elinewidth=1.2, capsize=2)
     axes.axhline(1.0, color=MUTED, linewidth=1, zorder=0)
     axes.set_xscale("log")
     if log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     axes.set_xlabel("number of users n")
     axes.set_ylabel(WORST_LABEL if worst else BEST_LABEL)
     axes.set_title(title)
@@ -248,7 +245,7 @@ def _dot_style(c: float, epsilon: float) -> dict[str, Any]:
 
 
 def shared_legend(figure: "Figure", rows: Sequence[GainRow]) -> None:
-    """One legend for all panels of gains, below them."""
+    """Draw one legend for all panels of gains, below them."""
     from matplotlib.lines import Line2D
 
     simulated = [row for row in rows if row.source == SIMULATION]
@@ -263,7 +260,7 @@ def shared_legend(figure: "Figure", rows: Sequence[GainRow]) -> None:
 def density_panel(
     axes: "Axes", rows: Sequence[DensityRow], *, title: str, colors: dict[str, str], top: float, by_group: bool
 ) -> None:
-    """Densities over the value, a line per group or per population."""
+    """Draw densities over the value, a line per group or per population."""
     for label in dict.fromkeys(row.group if by_group else row.population for row in rows):
         of = [row for row in rows if label in {row.group, row.population}]
         values = [of[0].value, *(row.value for row in of), of[-1].value]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -17,37 +18,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _Row = TypeVar("_Row", bound=Row)
-_Found_co = TypeVar("_Found_co", bound=Row, covariant=True)
+_Row_co = TypeVar("_Row_co", bound=Row, covariant=True)
 
 
-class Simulated(Protocol[_Found_co]):
-    """A point that is found by trials; it can be sent to another process."""
+class Simulated(Protocol[_Row_co]):
+    """A point to be simulated; it can be sent to another process."""
 
     def trials(self, asked: int) -> int:
-        """How many trials it runs where so many are asked for: fewer, if each takes long."""
+        """Choose the number of trials: fewer than asked for, if each takes long."""
 
-    def run(self, trials: int) -> _Found_co:
-        """What it found in so many trials."""
+    def run(self, trials: int) -> _Row_co:
+        """Run the trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaperFigure:
-    """A figure that can be made: its texts, its numbers and its drawing."""
+    """Texts, numbers and drawing of a figure."""
 
     number: int  # in the paper
     title: str
     shows: str
-    differs: str  # where we differ from the paper, in one line
-    theory: Callable[[], Sequence[Row]]  # gives the exact numbers
+    differs: str  # from the paper, in one line
+    theory: Callable[[], Sequence[Row]]  # tabulates the exact numbers
     size: tuple[float, float]  # width and height in inches
     draw: Callable[["Figure", Any, Sequence[DensityRow]], None]  # all numbers, simulated ones too, and the densities
-    densities: Callable[[], list[DensityRow]] = list  # what is drawn beside, if anything
-    dots: tuple[Simulated[Row], ...] = ()  # what is simulated beside the theory, each with a seed of its own
+    densities: Callable[[], list[DensityRow]] = list  # distributions drawn beside
+    dots: tuple[Simulated[Row], ...] = ()  # points simulated beside the theory, each with a seed of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A figure and the files that were written of it."""
+    """Files of a figure."""
 
     figure: PaperFigure
     files: tuple[Path, ...]
@@ -63,25 +64,22 @@ def make(
 ) -> list[Made]:
     """Write every figure as PNG, SVG and CSV into the folder ``output``, which is created if missing.
 
-    For each simulated point the pipeline runs ``trials`` times, at least 2, less often where it takes long; None is for
-    no simulation. ``processes`` share it (None: one per core), and the result does not depend on how many they are.
-    ``progress`` is called with the number of trials done, over all figures.
+    Each point is simulated ``trials`` times, at least 2, less often where a trial takes long; with None there is no
+    simulation. ``processes`` share the work (None: one per core), and do not change the result. ``progress`` is called
+    with the number of trials done, over all figures.
     """
     import_matplotlib()  # before anybody waits for a simulation
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as reason:
         raise DataError(f"The figures cannot be written to {output}: {reason}.") from None
-    if trials is None:
-        simulated: Iterator[Row] = iter(())
-    else:
-        todo = [dot for figure in figures for dot in figure.dots]
-        trials = _check.integer("trials", trials, at_least=2)
-        simulated = iter(run_all(todo, trials=trials, processes=processes, progress=progress))
+    todo = [dot for figure in figures for dot in figure.dots] if trials is not None else []
+    count = 2 if trials is None else _check.integer("trials", trials, at_least=2)
+    simulated = iter(run_all(todo, trials=count, processes=processes, progress=progress))
     made = []
     for figure in figures:
-        dots = [] if trials is None else [next(simulated) for _ in figure.dots]
-        made.append(Made(figure, tuple(_write(figure, [*figure.theory(), *dots], output))))
+        rows = [*figure.theory(), *islice(simulated, len(figure.dots))]
+        made.append(Made(figure, tuple(_write(figure, rows, output))))
     return made
 
 
@@ -117,7 +115,7 @@ def run_all(
     processes: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[_Row]:
-    """All points, shared by processes (None: one per core); ``progress`` hears of the trials done."""
+    """Simulate all points, shared by processes (None: one per core); ``progress`` gets the number of trials done."""
     rows: list[_Row] = []
     done = 0
     for point, row in zip(todo, _results(todo, trials, processes), strict=True):

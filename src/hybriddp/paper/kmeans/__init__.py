@@ -1,5 +1,5 @@
-"""K-means as [ADK20] prints it, in section 7 and appendix D, and with its errata mended: for comparison."""
+"""K-means as [ADK20] prints it, in section 7 and appendix D, and with its errata repaired: for comparison."""
 
-from hybriddp.paper.kmeans.algorithms import PaperClustering, full_local, hybrid, trusted_only
+from hybriddp.paper.kmeans.algorithms import PRINTED, REPAIRED, PaperClustering, PaperReading, hybrid
 
-__all__ = ["PaperClustering", "full_local", "hybrid", "trusted_only"]
+__all__ = ["PRINTED", "REPAIRED", "PaperClustering", "PaperReading", "hybrid"]

@@ -1,4 +1,4 @@
-r"""What one group tells in one round of the paper's K-means [ADK20, appendix D]: a count and a sum per cluster.
+r"""Counts and sums per cluster that one group gives in one round of the paper's K-means [ADK20, appendix D].
 
 Points lie in a box inside the cube $[0, 1]^d$, so $m = 1$; $\tau$ is the number of rounds, $K$ that of clusters.
 
@@ -30,17 +30,17 @@ Points = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class ClusterMoments:
-    """Counts, shape (K,), and sums, shape (K, d), of one group in one round, as they are released."""
+    """Released counts, shape (K,), and sums, shape (K, d), of one group in one round."""
 
     counts: FloatArray
     sums: FloatArray
 
     def floored(self) -> FloatArray:
-        """The counts, but at least 1: they are noisy, and are divided by (erratum 7)."""
+        """Raise counts to at least 1: they are noisy, and are divided by (erratum 7)."""
         return np.maximum(self.counts, 1.0)
 
     def means(self) -> FloatArray:
-        """The centers as this group has them."""
+        """Divide sums by counts."""
         return self.sums / self.floored()[:, None]
 
 
@@ -53,25 +53,25 @@ class LaplaceScales:
 
     @classmethod
     def of(cls, *, n_dimensions: int, iterations: int, epsilon: float, replace_one: bool) -> "LaplaceScales":
-        """The scales that give every user ε over all rounds."""
+        """Compute the scales that give every user ε over all rounds."""
         moved = (n_dimensions + 1) * (2 if replace_one else 1)
         return cls(trusted=moved * iterations / epsilon, local=n_dimensions * (iterations + 1) / epsilon)
 
 
 def truth_probability(*, n_clusters: int, iterations: int, epsilon: float) -> float:
-    r"""Probability $p$ that a local user tells their own cluster rather than one of all at random."""
+    r"""Compute $p$, with which a local user reports their own cluster rather than one of all at random."""
     e = epsilon / (iterations + 1)
     return -math.expm1(-e) / (1 + (n_clusters - 1) * math.exp(-e))  # numerator and denominator times exp(-e)
 
 
 class PaperTrustedGroup:
-    """Users whose points, in the unit box, the curator has; ``scale`` is $b_T$."""
+    """Users whose points in the unit box the curator has; ``scale`` is $b_T$."""
 
     def __init__(self, points: Points, *, scale: float, generator: np.random.Generator) -> None:
         self._points, self._scale, self._generator = points, scale, generator
 
     def moments(self, centers: FloatArray) -> ClusterMoments:
-        """Counts and sums of the points that are nearest to each center, with fresh noise."""
+        """Count and sum the points nearest to each center, with fresh noise."""
         counts, sums = np.zeros(len(centers)), np.zeros(centers.shape)
         for part in blocks(len(self._points)):
             points = self._points[part]
@@ -83,9 +83,9 @@ class PaperTrustedGroup:
 
 
 class PaperLocalGroup:
-    """Users who randomize all they send; ``scale`` is $b_L$ and ``truth`` is $p$.
+    """Users who randomize their reports; ``scale`` is $b_L$ and ``truth`` is $p$.
 
-    ``debias`` takes out of each cluster what randomized response adds of everybody; ``assign_on_report`` compares noisy
+    ``debias`` removes from each cluster what randomized response adds of everybody; ``assign_on_report`` compares noisy
     reports with the centers instead of points.
     """
 
@@ -111,18 +111,18 @@ class PaperLocalGroup:
         self._generator = generator
 
     def moments(self, centers: FloatArray) -> ClusterMoments:
-        """Counts and sums of the reports by the cluster that their senders tell in this round."""
+        """Count and sum the reports by the cluster that their senders report in this round."""
         counts, sums = np.zeros(len(centers)), np.zeros(centers.shape)
         for part in blocks(len(self._reports)):
-            told = self._told(nearest(self._compared[part], centers), len(centers))
-            _add(counts, sums, told, self._reports[part])
+            labels = self._randomized(nearest(self._compared[part], centers), len(centers))
+            _add(counts, sums, labels, self._reports[part])
         if not self._debias:
             return ClusterMoments(counts, sums)
         p, others = self._truth, (1 - self._truth) / len(centers)
         return ClusterMoments((counts - others * len(self._reports)) / p, (sums - others * self._total) / p)
 
-    def _told(self, labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.intp]:
-        """The labels after randomized response; one random number says both whether and what."""
+    def _randomized(self, labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.intp]:
+        """Randomize labels; one random number decides whether to replace a label, and by which."""
         u = self._generator.random(len(labels), dtype=np.float32)
         lie = max(1 - self._truth, 2.0**-24)  # finer than u is
         any_cluster = ((u - self._truth) * (n_clusters / lie)).astype(np.intp)

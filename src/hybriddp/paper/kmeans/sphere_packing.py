@@ -1,4 +1,4 @@
-r"""Where K-means may begin without looking at anybody's data: random points that keep apart [SCLBJ16].
+r"""Random centers that keep apart, to begin K-means without looking at data [SCLBJ16].
 
 A packing of radius $r$ is a set of centers in the unit box that are at least $2r$ from each other and at least $r$
 from every wall. Centers drawn uniformly from $[r, 1-r]^d$ are $r + (1-2r)u$ with $u$ uniform in the unit box, so for
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from hybriddp import _check
 from hybriddp._check import FloatArray
 
-_DISTANCES = 1 << 20  # so many are looked at, if one list does not have more
+_DISTANCES = 1 << 20  # at most, unless one list has more
 _STEPS = 12  # of the bisection: the distance is within a few thousandths of the largest that it finds
 
 
 def sphere_packing(n_clusters: int, n_dimensions: int, *, generator: np.random.Generator) -> FloatArray:
-    """Centers in the unit box that keep apart from each other and, half as far, from the walls.
+    """Draw centers in the unit box that keep apart from each other and, half as far, from the walls.
 
     The ``generator`` that draws them need not be secret: nothing here depends on data. diffprivlib begins likewise.
     """
@@ -49,7 +49,7 @@ def sphere_packing(n_clusters: int, n_dimensions: int, *, generator: np.random.G
 
 
 def _squared_distances(lists: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Between all points of each list; 0 to itself."""
+    """Compute squared distances between all points of each list."""
     square = np.sum(lists * lists, axis=2)
     result: NDArray[np.float32] = lists @ np.swapaxes(lists, 1, 2)
     result *= -2
@@ -63,7 +63,7 @@ def _squared_distances(lists: NDArray[np.float32]) -> NDArray[np.float32]:
 def _first_that_keep_apart(
     distances: NDArray[np.float32], least: float, count: int
 ) -> tuple[int, NDArray[np.intp]] | None:
-    """The first list that has so many points of which each keeps away from all taken before it, and those points."""
+    """Find the first list with ``count`` points that keep apart, and these points, taken greedily."""
     rows = np.arange(len(distances))
     free = np.ones(distances.shape[:2], np.bool_)
     taken = np.empty((len(distances), count), np.intp)

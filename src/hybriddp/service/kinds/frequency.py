@@ -40,7 +40,7 @@ class FrequencyKind(StudyKind):
         if len(self.study.names) > MOST_CATEGORIES and not self.local_only:
             raise ProtocolError(
                 f"The server takes studies of at most {MOST_CATEGORIES:,} categories, and this one has "
-                f"{len(self.study.names):,}. Ask for the most frequent ones, and count the rest with other=True."
+                f"{len(self.study.names):,}. Ask for the most frequent ones, and count the rest as other items."
             )
         if self.study.oracle.n_counts > MOST_COUNTS:
             raise ProtocolError(

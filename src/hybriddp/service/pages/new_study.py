@@ -51,6 +51,11 @@ _LABELS = {
     "part_names": ("Parts", "Such as DE, one on each line: all that there are. The minima above hold in each."),
     "origins": ("Web origins", "Whose pages may send to it, such as https://app.example.org, one on each line."),
 }
+_OTHER = {
+    "usual": "counted together, as one more category, if there are three or more",
+    "yes": "counted together, as one more category",
+    "no": "not counted: how many they are is public",
+}
 _AREAS = ("categories", "ranges", "purpose", "part_names", "origins")
 _TYPES = {"closes_at": "datetime-local"}
 _DECIMAL = ("lower", "upper", "round_hours", "epsilon", "delta")
@@ -93,7 +98,8 @@ def new_study_page(
         "</div>",
         '<div class="of-frequency">',
         field("categories"),
-        f'<div class="field">{box("other", "Count all other items as one more category")}</div></div>',
+        _choice("other", "People with another item", _OTHER, texts["other"]),
+        "</div>",
         f'<div class="of-kmeans">{field("clusters")}{field("ranges")}</div>',
         field("epsilon"),
         '<div class="of-items">',

@@ -58,7 +58,9 @@ TEXTS = (
     "part_names",
 )
 CHOICES = {"kind": ("mean", *KINDS), "scale": ("equal", "log"), "tokens": ("yes", "no")}
-BOXES = ("other", "single_group", "later", "release_at_end")
+CHOICES |= {"other": ("usual", "yes", "no")}
+BOXES = ("single_group", "later", "release_at_end")
+_OTHER = {"usual": None, "yes": True, "no": False}
 _NEEDED = ("organization", "purpose", "contact", "closes_at")
 _LONGEST = 1_000_000  # characters of a field; a body is not longer
 _DAYS = 14
@@ -232,7 +234,7 @@ class StudyForm:
             lines = [line.strip() for line in text["categories"].splitlines() if line.strip()]
             if len(lines) < 2:
                 raise _Wrong("categories", "At least two are needed, each on a line of its own.")
-            return FrequencyStudy(text["name"], categories=lines, other=text["other"] == "yes", **common)
+            return FrequencyStudy(text["name"], categories=lines, other=_OTHER[text["other"]], **common)
         if text["kind"] == "heavy-hitters":
             return HeavyHitterStudy(text["name"], delta=text["delta"], **common)
         if text["kind"] == "kmeans":

@@ -32,7 +32,7 @@ from tests.service.running import Running, running
 HERE = Path(__file__).parent
 MINUTES = MeanStudy("minutes", bounds=(0, 240), epsilon=1.0)
 DONE = MeanStudy("minutes, last week", bounds=(0, 240), epsilon=1.0)
-COLORS = FrequencyStudy("color", categories=["red", "green", "blue"], epsilon=1.0)
+COLORS = FrequencyStudy("color", categories=["red", "green", "blue"], other=False, epsilon=1.0)
 WORDS = HeavyHitterStudy("words", epsilon=4.0, delta=1e-6)
 VISITS = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10)], epsilon=4)
 NONCE = "0123456789abcdef" * 2

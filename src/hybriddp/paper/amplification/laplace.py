@@ -35,9 +35,10 @@ from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.amplification.guarantee import Amplification, GroupEpsilon
 from hybriddp.errors import NumericalError
 from hybriddp.grid import read_only
+from hybriddp.paper.amplification.groups import Groups, check_honest, sensitivities
+from hybriddp.theory import Setting
 
 _ANGLE = math.radians(65.0)
 _REACH = 14.0  # of the hyperbola's parameter: e^14 saddle widths
@@ -46,24 +47,15 @@ _POINTS = (64, 128, 256, 512, 1024, 2048, 4096)
 _ERROR = 1e-12  # of a logarithm of a density or a tail: ten times what the integrals are certified to
 
 
-def exact(
-    *,
-    n_users: float,
-    trusted_fraction: float,
-    weight: float,
-    width: float,
-    epsilon: float,
-    honest_local: int,
-    delta: float = 0.0,
-) -> Amplification[float]:
-    r"""An upper bound of ε′ of each group at δ, tight to about nine digits.
+def exact(setting: Setting, *, weight: float, width: float, honest_local: int, delta: float = 0.0) -> Groups[float]:
+    r"""Bound ε′ of each group at δ from above, to about nine digits.
 
     Parameters
     ----------
-    n_users, trusted_fraction, weight, width : float
-        $n$, $c$, $w$ (fixed before any data was seen), $m$.
-    epsilon : float
-        What everybody is promised: the curator's noise has scale $m/(c n \epsilon)$, a report's $m/\epsilon$.
+    setting : Setting
+        The users and their noise: $s_T^2$ on the trusted mean and $s_L^2$ on one report, both Laplace.
+    weight, width : float
+        $w$, fixed before any data was seen, and $m$.
     honest_local : int
         $h$: local users whose noise the adversary does not know; a local user counts their own.
     delta : float
@@ -71,29 +63,27 @@ def exact(
 
     Examples
     --------
-    >>> from hybriddp.theory import UC_SALARIES as pay
-    >>> found = exact(n_users=pay.n_users, trusted_fraction=0.01, weight=0.9, width=pay.width, epsilon=1.0,
-    ...               honest_local=250_000)
-    >>> found.trusted.epsilon, found.local.epsilon
+    >>> from hybriddp.theory import UC_SALARIES as pay, laplace_noise
+    >>> noise = laplace_noise(n_users=pay.n_users, trusted_fraction=0.01, width=pay.width, epsilon=1.0)
+    >>> setting = pay.setting(0.01, noise)
+    >>> found = exact(setting, weight=0.9, width=pay.width, honest_local=250_000)
+    >>> found.trusted, found.local
     (1.0, 0.0011223)
     """
-    n = _check.number("n_users", n_users, _check.USERS)
-    c = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
-    w = _check.number("weight", weight, _check.WEIGHT)
-    _check.number("width", width, _check.POSITIVE)
-    eps = _check.number("epsilon", epsilon, _check.POSITIVE)
+    w, m = _check.number("weight", weight, _check.WEIGHT), _check.number("width", width, _check.POSITIVE)
     dlt = _check.number("delta", delta, _check.DELTA)
     honest = _check.integer("honest_local", honest_local, at_least=0)
-    if honest > (1 - c) * n + 1:
-        _check.number("honest_local", honest, _check.Range("at most the number of local users", 0.0, (1 - c) * n))
-    shift_t, shift_l = w / (c * n), (1 - w) / ((1 - c) * n)  # in widths: noise and shifts grow with the width alike
-    noise = LaplaceSum(shift_t / eps, shift_l / eps, honest)
-    return Amplification(*(GroupEpsilon(_epsilon(noise, shift, dlt)) for shift in (shift_t, shift_l)))
+    check_honest(setting, honest)
+    shift = sensitivities(setting, weight=w, width=1.0)  # in widths
+    of_one = (1 - w) / float((1 - setting.trusted_fraction) * setting.n_users)
+    trusted, local = (math.sqrt(noise / 2) / m for noise in (setting.trusted_noise, setting.local_noise))
+    noise = LaplaceSum(w * trusted, of_one * local, honest)
+    return Groups(_epsilon(noise, float(shift.trusted), dlt), _epsilon(noise, float(shift.local), dlt))
 
 
 @dataclass(frozen=True, slots=True)
 class DensityAndTail:
-    """Logarithms of the density and of the tail probability at a point."""
+    """Logarithms of density and tail probability at a point."""
 
     log_density: float
     log_tail: float
@@ -109,21 +99,21 @@ class LaplaceSum:
 
     @property
     def widest(self) -> float:
-        """The largest scale of a term."""
+        """Largest scale of a term."""
         return max(self.first, self.others if self.terms else 0.0)
 
     @property
     def single(self) -> bool:
-        """Whether it is one Laplace variable only."""
+        """Whether the sum is one Laplace variable."""
         return (self.terms == 0 or self.others == 0) or (self.terms == 1 and self.first == 0)
 
     @property
     def sd(self) -> float:
-        """The standard deviation."""
+        """Standard deviation."""
         return math.sqrt(2 * self.first**2 + 2 * self.terms * self.others**2)
 
     def at(self, x: float) -> DensityAndTail:
-        """Density and tail at ``x``; the law is symmetric."""
+        """Compute density and tail at ``x``; the law is symmetric."""
         if x >= 0:
             return self._right(x)
         mirrored = self._right(-x)
@@ -142,7 +132,7 @@ class LaplaceSum:
         raise NumericalError(f"The integrals of {self!r} at {x:g} did not settle.")
 
     def _integrals(self, x: float, sigma: float, width: float, points: int) -> tuple[float, float]:
-        """Density and tail, as multiples of the integrand at the saddle point; the lower half is the mirror image."""
+        """Integrate along the upper half of the path, in multiples of the integrand at the saddle point."""
         u = _parameters(points)
         scale = 1.5 * width
         s = sigma + scale * ((np.cosh(u) - 1) * math.cos(_ANGLE) + 1j * np.sinh(u) * math.sin(_ANGLE))
@@ -155,21 +145,21 @@ class LaplaceSum:
 
     @property
     def _scales(self) -> tuple[tuple[float, int], ...]:
-        """Every scale, and how many terms have it."""
+        """Scales with their numbers of terms."""
         return (self.first, 1), (self.others, self.terms)
 
     def _log_mgf(self, s: float) -> float:
         return -sum(k * math.log1p(-((b * s) ** 2)) for b, k in self._scales)
 
     def _slope(self, s: float, x: float) -> float:
-        r"""The derivative of the logarithm of $M(s) e^{-sx}/s$: it grows from $-\infty$ to $\infty$."""
+        r"""Differentiate the logarithm of $M(s) e^{-sx}/s$, which grows from $-\infty$ to $\infty$."""
         return sum(2 * k * b * b * s / (1 - (b * s) ** 2) for b, k in self._scales) - x - 1 / s
 
     def _curvature(self, s: float) -> float:
         return sum(2 * k * b * b * (1 + (b * s) ** 2) / (1 - (b * s) ** 2) ** 2 for b, k in self._scales) + 1 / s**2
 
     def _saddle(self, x: float) -> float:
-        """Near enough to the root of the slope: any point of the interval would do, the root is the best."""
+        """Approximate the root of the slope; any point of the interval would do, the root is best."""
         low, high = 0.0, 1 / self.widest
         for _ in range(24):
             middle = (low + high) / 2
@@ -178,7 +168,7 @@ class LaplaceSum:
 
 
 def _log1p(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    r"""$\log(1 + z)$ to full accuracy for small $z$ too, which numpy's own loses for complex numbers."""
+    r"""Compute $\log(1 + z)$ accurately for small complex $z$, which numpy does not."""
     x, y = z.real, z.imag
     result: NDArray[np.complex128] = 0.5 * np.log1p(x * (2 + x) + y * y) + 1j * np.arctan2(y, 1 + x)
     return result
@@ -190,7 +180,7 @@ def _parameters(points: int) -> FloatArray:
 
 
 def _epsilon(noise: LaplaceSum, shift: float, delta: float) -> float:
-    """The smallest ε at δ for which the noise hides a shift."""
+    """Compute the smallest ε at δ for which the noise hides a shift."""
     if shift == 0:
         return 0.0
     if noise.widest == 0:
@@ -207,7 +197,7 @@ def _epsilon(noise: LaplaceSum, shift: float, delta: float) -> float:
 
 
 def _search(noise: LaplaceSum, shift: float, target: float) -> float:
-    """ε at the point where δ falls below the target: bracketed, then found by Brent's method, then made safe."""
+    """Find ε where δ falls below the target: bracket, Brent's method, then a step to the safe side."""
     from scipy.optimize import brentq
 
     def excess(x: float) -> float:
@@ -228,7 +218,7 @@ def _search(noise: LaplaceSum, shift: float, target: float) -> float:
 
 
 def _at(noise: LaplaceSum, x: float, shift: float) -> tuple[float, float]:
-    """Upper bounds of ε and δ at a point, the error of the integrals included."""
+    """Bound ε and δ at a point from above, with the error of the integrals."""
     here, there = noise.at(x), noise.at(x + shift)
     epsilon = max(here.log_density - there.log_density, 0.0) + _ERROR
     # P[Z > x] - e^ε P[Z > x + D], without losing what is common to both.

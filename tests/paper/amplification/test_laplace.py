@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from hybriddp.amplification import laplace
-from hybriddp.amplification.guarantee import Amplification
-from hybriddp.amplification.laplace import LaplaceSum
-from hybriddp.errors import NumericalError, ParameterError
+from hybriddp.errors import NumericalError
+from hybriddp.paper.amplification import Groups, laplace
+from hybriddp.paper.amplification.laplace import LaplaceSum
 from hybriddp.theory import UC_SALARIES as PAY
 from hybriddp.theory import Setting, laplace_noise
 from tests.examples import fewer_examples
@@ -59,7 +58,7 @@ def test_the_law_is_that_of_drawn_sums() -> None:
 
 
 def test_what_does_not_settle_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hybriddp.amplification.laplace._POINTS", (4, 8))
+    monkeypatch.setattr("hybriddp.paper.amplification.laplace._POINTS", (4, 8))
     with pytest.raises(NumericalError, match="did not settle"):
         LaplaceSum(1.0, 0.3, 20).at(1.0)
 
@@ -67,30 +66,20 @@ def test_what_does_not_settle_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 # The guarantee
 
 
-def _pay(c: float, collusion: float, delta: float) -> Amplification[float]:
-    noise = laplace_noise(n_users=PAY.n_users, trusted_fraction=c, width=PAY.width, epsilon=1.0)
+def _exact(
+    epsilon: float = 1.0, *, n: int = 1000, c: float = 0.1, weight: float = 0.5, honest: int = 900, width: float = 1.0,
+    delta: float = 0.0,
+) -> Groups[float]:  # fmt: skip
+    noise = laplace_noise(n_users=n, trusted_fraction=c, width=width, epsilon=epsilon)
     setting = Setting(
-        n_users=PAY.n_users,
-        trusted_fraction=c,
-        trusted_variance=PAY.variance,
-        local_variance=PAY.variance,
-        trusted_noise=noise.trusted,
+        n_users=n, trusted_fraction=c, trusted_variance=0, local_variance=0, trusted_noise=noise.trusted,
         local_noise=noise.local,
-    )
-    return laplace.exact(
-        n_users=PAY.n_users,
-        trusted_fraction=c,
-        weight=float(setting.weight_known_variance()),
-        width=PAY.width,
-        epsilon=1.0,
-        honest_local=round((1 - collusion) * (1 - c) * PAY.n_users),
-        delta=delta,
-    )
+    )  # fmt: skip
+    return laplace.exact(setting, weight=weight, width=width, honest_local=honest, delta=delta)
 
 
-@pytest.mark.parametrize(
-    ("c", "collusion", "delta", "trusted", "local"),
-    [
+def test_the_numbers_of_the_salaries() -> None:
+    for c, collusion, delta, trusted, local in [
         (0.001, 0.0, 1e-5, 0.924776, 2.4894e-3),
         (0.001, 0.0, 1e-7, 0.988058, 3.7252e-3),
         (0.001, 0.9, 1e-7, 0.999985, 4.2087e-3),
@@ -99,21 +88,20 @@ def _pay(c: float, collusion: float, delta: float) -> Amplification[float]:
         (0.001, 0.0, 0.0, 1.0, 4.2157e-3),
         (0.01, 0.0, 0.0, 1.0, 6.5279e-4),
         (0.1, 0.0, 0.0, 1.0, 2.9650e-4),
-    ],
-)
-def test_the_numbers_of_the_salaries(c: float, collusion: float, delta: float, trusted: float, local: float) -> None:
-    found = _pay(c, collusion, delta)
-    assert found.trusted.epsilon == pytest.approx(trusted, abs=6e-7)
-    assert found.local.epsilon == pytest.approx(local, rel=1.5e-5)
+    ]:
+        setting = PAY.setting(c, laplace_noise(n_users=PAY.n_users, trusted_fraction=c, width=PAY.width, epsilon=1.0))
+        honest, weight = round((1 - collusion) * (1 - c) * PAY.n_users), float(setting.weight_known_variance())
+        exact = laplace.exact(setting, weight=weight, width=PAY.width, honest_local=honest, delta=delta)
+        assert exact.trusted == pytest.approx(trusted, abs=6e-7)
+        assert exact.local == pytest.approx(local, rel=1.5e-5)
 
 
-@pytest.mark.parametrize("delta", [1e-3, 1e-6])
-def test_one_term_agrees_with_dp_accounting(delta: float) -> None:
-    known = {"n_users": 1000, "trusted_fraction": 0.1, "weight": 0.7, "width": 1.0, "epsilon": 1.5}
-    found = laplace.exact(**known, honest_local=0, delta=delta)
+def test_one_term_agrees_with_dp_accounting() -> None:
     loss = pld.from_laplace_mechanism(1 / 1.5, value_discretization_interval=1e-4)
-    assert found.trusted.epsilon == pytest.approx(loss.get_epsilon_for_delta(delta), abs=3e-4)
-    assert found.trusted.epsilon == pytest.approx(1.5 + 2 * math.log1p(-delta))
+    for delta in (1e-3, 1e-6):
+        trusted = _exact(1.5, weight=0.7, honest=0, delta=delta).trusted
+        assert trusted == pytest.approx(loss.get_epsilon_for_delta(delta), abs=3e-4)
+        assert trusted == pytest.approx(1.5 + 2 * math.log1p(-delta))
 
 
 @pytest.mark.repeated
@@ -144,73 +132,42 @@ def test_more_noise_or_a_larger_delta_never_hurts(
 ) -> None:
     few, many = sorted(honest)
     small, large = sorted(deltas)
-    known = {"n_users": 2000, "trusted_fraction": c, "weight": w, "width": 1.0, "epsilon": epsilon}
-    base = laplace.exact(**known, honest_local=few, delta=small)
-    pure = laplace.exact(**known, honest_local=few)
-    for better in (
-        laplace.exact(**known, honest_local=many, delta=small),
-        laplace.exact(**known, honest_local=few, delta=large),
-    ):
-        assert better.trusted.epsilon <= base.trusted.epsilon * (1 + 1e-8) + 1e-11
-        assert better.local.epsilon <= base.local.epsilon * (1 + 1e-8) + 1e-11
-    assert base.trusted.epsilon <= pure.trusted.epsilon <= epsilon * (1 + 1e-12)
-    assert base.local.epsilon <= pure.local.epsilon <= epsilon * (1 + 1e-12)
-    assert max(pure.trusted.epsilon, pure.local.epsilon) == pytest.approx(epsilon)  # the worst user gains nothing
-    assert pure.everyone.epsilon == pytest.approx(epsilon)
+
+    def bound(honest: int, delta: float) -> Groups[float]:
+        return _exact(epsilon, n=2000, c=c, weight=w, honest=honest, delta=delta)
+
+    base, pure = bound(few, small), bound(few, 0.0)
+    for better in (bound(many, small), bound(few, large)):
+        assert better.trusted <= base.trusted * (1 + 1e-8) + 1e-11
+        assert better.local <= base.local * (1 + 1e-8) + 1e-11
+    assert base.trusted <= pure.trusted <= epsilon * (1 + 1e-12)
+    assert base.local <= pure.local <= epsilon * (1 + 1e-12)
+    assert pure.everyone == pytest.approx(epsilon)  # the worst user gains nothing
 
 
 def test_limits() -> None:
-    known = {"n_users": 1000, "trusted_fraction": 0.1, "width": 1.0, "epsilon": 1.0}
-    assert laplace.exact(**known, weight=1.0, honest_local=900).local.epsilon == 0.0
-    assert laplace.exact(**known, weight=0.0, honest_local=0).local.epsilon == math.inf
-    assert laplace.exact(**known, weight=0.5, honest_local=900, delta=0.9).trusted.epsilon == 0.0
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("n_users", {"n_users": 1}),
-        ("trusted_fraction", {"trusted_fraction": 1}),
-        ("weight", {"weight": -0.1}),
-        ("width", {"width": -1}),
-        ("epsilon", {"epsilon": 0}),
-        ("honest_local", {"honest_local": 1.5}),
-        ("honest_local", {"honest_local": 5000}),
-        ("delta", {"delta": 1}),
-    ],
-)
-def test_bad_parameters_are_named(name: str, change: dict[str, float]) -> None:
-    good = {"n_users": 1000, "trusted_fraction": 0.1, "weight": 0.5, "width": 1.0, "epsilon": 1.0, "honest_local": 900}
-    with pytest.raises(ParameterError) as caught:
-        laplace.exact(**{**good, **change})
-    assert caught.value.name == name
+    assert _exact(weight=1.0).local == 0.0
+    assert _exact(weight=0.0, honest=0).local == math.inf
+    assert _exact(delta=0.9).trusted == 0.0
 
 
 @fewer_examples(3)
 @given(epsilons=st.tuples(st.floats(0.1, 3.0), st.floats(0.1, 3.0)), w=st.floats(0.05, 0.95))
 def test_a_larger_promise_is_never_amplified_to_a_smaller_one(epsilons: tuple[float, float], w: float) -> None:
-    small, large = sorted(epsilons)
-    known = {"n_users": 2000, "trusted_fraction": 0.1, "weight": w, "width": 1.0, "honest_local": 300, "delta": 1e-5}
-    first, second = laplace.exact(**known, epsilon=small), laplace.exact(**known, epsilon=large)
-    assert first.trusted.epsilon <= second.trusted.epsilon * (1 + 1e-8) + 1e-11
-    assert first.local.epsilon <= second.local.epsilon * (1 + 1e-8) + 1e-11
+    first, second = (_exact(epsilon, n=2000, weight=w, honest=300, delta=1e-5) for epsilon in sorted(epsilons))
+    assert first.trusted <= second.trusted * (1 + 1e-8) + 1e-11
+    assert first.local <= second.local * (1 + 1e-8) + 1e-11
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_extreme_settings_fall_back_to_what_always_holds() -> None:
+    for change in (
         {"weight": 0.999999},
-        {"weight": 1e-6, "honest_local": 1},
+        {"weight": 1e-6, "honest": 1},
         {"epsilon": 500.0},
         {"delta": 5e-324},
-        {"width": 1e160},
-        {"width": 1e-300},
-    ],
-)
-def test_extreme_settings_fall_back_to_what_always_holds(change: dict[str, float]) -> None:
-    good = {"n_users": 1000, "trusted_fraction": 0.1, "weight": 0.5, "width": 1.0, "epsilon": 1.0, "honest_local": 900}
-    known = {**good, **change}
-    delta = known.pop("delta", 1e-6)
-    found, pure = laplace.exact(**known, delta=delta), laplace.exact(**known)
-    assert 0 <= found.trusted.epsilon <= pure.trusted.epsilon
-    assert 0 <= found.local.epsilon <= pure.local.epsilon
+        {"width": 1e150},
+        {"width": 1e-150},
+    ):
+        bound, pure = _exact(**{"delta": 1e-6, **change}), _exact(**{**change, "delta": 0.0})
+        assert 0 <= bound.trusted <= pure.trusted
+        assert 0 <= bound.local <= pure.local

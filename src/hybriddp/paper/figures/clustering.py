@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, legend_below, readable_log_axis
+from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, PURPLE, TRUSTED, legend_below, readable_log_axis
 from hybriddp.grid import read_only
 from hybriddp.kmeans.clustering import nearest, wcss
 from hybriddp.kmeans.estimator import HybridKMeans
@@ -101,7 +101,7 @@ class ClusteringDot:
         )
 
     def _centers(self, rng: np.random.Generator) -> FloatArray:
-        everybody, printed = points(), self.reading == PRINTED
+        everybody = points()
         trusts = np.zeros(len(everybody), np.bool_)
         trusts[rng.choice(len(everybody), round((self.trusted_fraction or 0.0) * len(everybody)), replace=False)] = True
         trusted, local = everybody[trusts], everybody[~trusts]
@@ -109,14 +109,11 @@ class ClusteringDot:
         if self.algorithm is Clusterer.OURS:
             ours = HybridKMeans(**public, random_state=int(rng.integers(1 << 31)))
             return np.asarray(ours.fit(trusted, local).cluster_centers_)
-        public |= {"iterations": self.iterations, "random_state": rng}
-        neighbors = "add-remove" if printed else "replace-one"
         if self.algorithm is Clusterer.TRUSTED_ONLY:
-            return paper.trusted_only(trusted, **public, neighbors=neighbors).centers
-        if self.algorithm is Clusterer.FULL_LOCAL:
-            return paper.full_local(local, **public, debias=not printed).centers
-        weights = "printed" if printed else "mean"
-        return paper.hybrid(trusted, local, **public, weights=weights, debias=not printed, neighbors=neighbors).centers
+            local = local[:0]
+        reading = paper.PRINTED if self.reading == PRINTED else paper.REPAIRED
+        public |= {"iterations": self.iterations, "random_state": rng, "reading": reading}
+        return paper.hybrid(trusted, local, **public).centers
 
 
 def clustering_dots(*, first_seed: int) -> tuple[ClusteringDot, ...]:
@@ -140,7 +137,7 @@ _COLORS = {
     Clusterer.TRUSTED_ONLY: TRUSTED,
     Clusterer.FULL_LOCAL: LOCAL,
     Clusterer.HYBRID: HYBRID,
-    Clusterer.OURS: "#7b4ea3",
+    Clusterer.OURS: PURPLE,
 }
 _LINES: dict[str, Literal["--", "-"]] = {PRINTED: "--", REPAIRED: "-"}
 _BANDS = {PRINTED: 0.07, REPAIRED: 0.15}  # how dark
@@ -215,7 +212,7 @@ def _legend(figure: "Figure", rows: Sequence[ClusteringRow]) -> None:
     legend_below(figure, handles, f"Lines: mean of {rows[0].trials:,} trials; bands: the middle 80 % of them")
 
 
-FIGURE = PaperFigure(
+FIGURE_6 = PaperFigure(
     number=6,
     title="K-means with both groups",
     shows=(

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybriddp._check import FloatArray
-from hybriddp.amplification import gaussian
 from hybriddp.figures.canvas import note, pale_to_blue
+from hybriddp.paper.amplification import gaussian
 from hybriddp.paper.figures.figure import PaperFigure
-from hybriddp.paper.figures.heat import fraction_map
 from hybriddp.paper.figures.rows import AmplificationRow, DensityRow
-from hybriddp.theory import UC_SALARIES, Setting, gaussian_noise
+from hybriddp.paper.figures.salaries import fraction_map
+from hybriddp.theory import UC_SALARIES, gaussian_noise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,29 +31,13 @@ def theory() -> list[AmplificationRow]:
     noise = gaussian_noise(
         n_users=n, trusted_fraction=c, width=m, epsilon=EPSILON, delta=DELTA, calibration="classic-unchecked"
     )
-    setting = Setting(
-        n_users=n,
-        trusted_fraction=c,
-        trusted_variance=UC_SALARIES.variance,
-        local_variance=UC_SALARIES.variance,
-        trusted_noise=noise.trusted,
-        local_noise=noise.local,
-    )
-    w = setting.weight_known_variance()
-    known: dict[str, FloatArray | float] = {
-        "n_users": float(n),
-        "trusted_fraction": c,
-        "weight": w,
-        "width": m,
-        "trusted_noise": noise.trusted,
-        "local_noise": noise.local,
-        "honest_local": (1 - f) * (1 - c) * n,
-        "delta": DELTA,
-    }
-    exact, classic = gaussian.exact(**known), gaussian.classic(**known)
+    setting = UC_SALARIES.setting(c, noise)
+    w, honest = setting.weight_known_variance(), (1 - f) * (1 - c) * n
+    exact = gaussian.exact(setting, weight=w, width=m, honest_local=honest, delta=DELTA)
+    classic = gaussian.classic(setting, weight=w, width=m, honest_local=honest, delta=DELTA)
     # The print takes the trusted sensitivity where w <= c and the local one elsewhere: the smaller of the two.
-    printed = np.where(w <= c, classic.trusted.epsilon, classic.local.epsilon)
-    epsilons = (group.epsilon for group in (classic.trusted, classic.local, exact.trusted, exact.local))
+    printed = np.where(w <= c, classic.trusted, classic.local)
+    epsilons = (classic.trusted, classic.local, exact.trusted, exact.local)
     columns = (c, f, w, printed, *epsilons)
     return [AmplificationRow(*map(float, row)) for row in zip(*columns, strict=True)]
 
@@ -83,7 +66,7 @@ def _map(axes: "Axes", rows: Sequence[AmplificationRow], name: str, title: str) 
     axes.set_title(title, fontsize=10)
 
 
-FIGURE = PaperFigure(
+FIGURE_7 = PaperFigure(
     number=7,
     title="Amplification by Gaussian noise",
     shows=(
