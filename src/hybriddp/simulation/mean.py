@@ -6,13 +6,14 @@ A trial is the real pipeline (grid, channel, summaries, release, estimate), but 
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
+from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import UNITS
 from hybriddp.mean import Estimate, LocalSummary, MeanStudy, TrustedSummary
 from hybriddp.mean.answer import weigh
@@ -228,7 +229,7 @@ class MeanSetup(SimulationSetup):
 
 def reports(study: MeanStudy, people: ValueCounts, rng: np.random.Generator) -> LocalSummary:
     """Draw the summary of what people's devices send."""
-    return LocalSummary(study.digest, tuple(code_counts(study.channel, people, rng).tolist()))
+    return LocalSummary(study.digest, tuple(code_counts(cast("WindowChannel", study.channel), people, rng).tolist()))
 
 
 def predicted_setting(setup: MeanSetup) -> Setting:
@@ -250,7 +251,7 @@ def predicted_setting(setup: MeanSetup) -> Setting:
 
 def report_variance(study: MeanStudy, people: ValueCounts) -> float:
     """Return the variance of a report given its value, averaged over people, on the unit range."""
-    return float(study.channel.variance(people.units / UNITS) @ people.users) / people.count
+    return float(cast("WindowChannel", study.channel).variance(people.units / UNITS) @ people.users) / people.count
 
 
 def predicted_error(setup: MeanSetup, setting: Setting, name: str | float) -> float:
