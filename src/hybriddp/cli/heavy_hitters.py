@@ -24,7 +24,7 @@ from hybriddp.randomness import simulation_generator
 from hybriddp.reporting.warnings import HEADING
 from hybriddp.reporting.wording import percent
 from hybriddp.shares import counts_diagnostics
-from hybriddp.shares.summary import TrustedCounts
+from hybriddp.study.summary import TrustedSummary
 from hybriddp.tables import CsvFormat
 
 TOLD = 5  # items that an explanation lists
@@ -342,7 +342,7 @@ def _draw(answers: Sequence[HeavyHitters], path: Path) -> None:
 def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     """How many items were missing, and how many reports were rejected: for the curator."""
     items, reports = ([s for s in group if s is not None] for group in (trusted, local))
-    if all(isinstance(s, TrustedCounts) for s in items) and items:
+    if all(isinstance(s, TrustedSummary) for s in items) and items:
         return counts_diagnostics(items, reports)
     lines = [HEADING]
     for summary in items:

@@ -36,12 +36,12 @@ from hybriddp.release.threshold import ThresholdRule
 from hybriddp.reporting.wording import counted
 from hybriddp.shares.blend import blend
 from hybriddp.shares.categories import is_shown
-from hybriddp.shares.check import check_counts
 from hybriddp.shares.law import GroupShares
 from hybriddp.shares.listing import Listing
-from hybriddp.shares.summary import LocalCounts, TrustedCounts
+from hybriddp.study.groups import EMPTY, Groups, Options
 from hybriddp.study.reports import Reports
 from hybriddp.study.result import Statement
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 if TYPE_CHECKING:
     from hybriddp.items.study import HeavyHitterStudy
@@ -59,7 +59,7 @@ def answer_dictionary(
     random_state: Seed,
 ) -> HeavyHitters:
     """The shares of a public dictionary: those of a known domain."""
-    if trusted is not None and not isinstance(trusted, TrustedCounts):
+    if trusted is not None and not isinstance(trusted, TrustedSummary):
         trusted = items_of(trusted).items
     found = study.dictionary.estimate(
         trusted=trusted,
@@ -88,11 +88,10 @@ def answer_list(
     trusted = trusted_shares(released.counts, released.n_users, released.rule, listed)
     reports, question = None, study.question(released) if released.items else None
     if local is not None and question is not None:
-        reports = local if isinstance(local, LocalCounts) else question.summarize_local(local)  # type: ignore[arg-type]
+        reports = local if isinstance(local, LocalSummary) else question.summarize_local(local)  # type: ignore[arg-type]
     implausible = 0
     if question is not None and reports is not None and reports.count:
-        checked = check_counts(question, None, reports, single_group=True)
-        reports, implausible = checked.local, checked.implausible
+        implausible = Groups.of(question, None, reports, Options(), single_group=True).implausible
     if question is None or reports is None or not reports.count:
         _require_single(single_group or question is None, "local")
         statement = _statement(study, released, seeded=seeded)
@@ -116,12 +115,12 @@ def answer_discovery(
 ) -> HeavyHitters:
     """The shares of strings that local users' reports led to, and of those that the trusted group's release shows."""
     require_ledger(ledger)
-    if isinstance(local, LocalCounts):
+    if isinstance(local, LocalSummary):
         raise ProtocolError("Reports on a list need the list: give what release() returned as trusted.")
     reports = _discovery_counts(study, local)
     n_trusted, n_local = trusted.n_users if trusted else 0, reports.count if reports else 0
     if not n_trusted and not n_local:
-        raise DataError("Both groups are empty.")
+        raise DataError(EMPTY)
     _require_single(single_group or bool(n_trusted), "trusted")
     _require_single(single_group or bool(n_local), "local")
     if not n_local:

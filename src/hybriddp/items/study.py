@@ -26,8 +26,8 @@ from hybriddp.release.threshold import ThresholdRule, require_delta
 from hybriddp.reporting.wording import counted
 from hybriddp.shares.categories import OTHER, is_shown
 from hybriddp.shares.study import FrequencyStudy
-from hybriddp.shares.summary import LocalCounts, TrustedCounts
 from hybriddp.study.reports import Reports
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 DICTIONARY, LIST, DISCOVERY = "dictionary", "list", "discovery"
 _ONE_TEXT = {"max_records": 1, "records": "sample", "levels": 1}
@@ -246,8 +246,8 @@ class HeavyHitterStudy:
     def estimate(
         self,
         *,
-        trusted: PrivateItems | ItemCounts | TrustedCounts | object | None,
-        local: LocalCounts | DiscoveryCounts | Reports | ArrayLike | None,
+        trusted: PrivateItems | ItemCounts | TrustedSummary | object | None,
+        local: LocalSummary | DiscoveryCounts | Reports | ArrayLike | None,
         single_group: bool = False,
         ledger: Ledger | None = None,
         random_state: int | np.random.Generator | None = None,
@@ -256,10 +256,10 @@ class HeavyHitterStudy:
 
         Parameters
         ----------
-        trusted : PrivateItems, ItemCounts, TrustedCounts or array_like
+        trusted : PrivateItems, ItemCounts, TrustedSummary or array_like
             After `release`, the list: its cost has been paid. For local discovery the trusted group's items or their
             summary: the release is made here. With a dictionary, the items or their summary by `dictionary`.
-        local : LocalCounts, DiscoveryCounts, Reports or array_like
+        local : LocalSummary, DiscoveryCounts, Reports or array_like
             The local group's reports to the question that belongs to it, or their summary.
         single_group : bool
             Whether an empty group is fine: the answer is then that of a single model, and says so.

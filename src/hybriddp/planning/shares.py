@@ -33,10 +33,9 @@ from hybriddp.planning.base import Plan, Poisoning, Table, plain
 from hybriddp.privacy import Privacy
 from hybriddp.release.threshold import ThresholdRule
 from hybriddp.reporting.wording import percent
-from hybriddp.shares.answer import sensitivity
 from hybriddp.shares.expected import ExpectedShares
 from hybriddp.shares.oracle import frequency_channel, oracle_of
-from hybriddp.shares.study import FrequencyStudy
+from hybriddp.shares.study import FrequencyStudy, sensitivity
 
 MOST_ITEMS = 10**6
 _COMPUTED = 500  # shares for which the chance of being listed is computed; between them it is interpolated

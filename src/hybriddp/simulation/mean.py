@@ -6,18 +6,16 @@ A trial is the real pipeline (grid, channel, summaries, release, estimate), but 
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import UNITS
-from hybriddp.mean import Estimate, LocalSummary, MeanStudy, TrustedSummary
-from hybriddp.mean.answer import weigh
-from hybriddp.mean.check import WeightRule
+from hybriddp.mean import Estimate, MeanStudy
+from hybriddp.mean.answer import WeightRule, weigh
 from hybriddp.mean.expected import ExpectedStatistics
 from hybriddp.mean.published import trusted_noise
 from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
@@ -27,6 +25,7 @@ from hybriddp.simulation.crowd import ValueCounts, code_counts, code_frequencies
 from hybriddp.simulation.distributions import population
 from hybriddp.simulation.trials import Simulation, SimulationSetup, TrialSums, check_choices
 from hybriddp.study.result import Statement
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 from hybriddp.theory import Setting
 
 ESTIMATORS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance", "adaptive")
@@ -166,12 +165,12 @@ class MeanSetup(SimulationSetup):
         n_users = trusted.count + local.count
         truth = (trusted.total + local.total) / (n_users * UNITS)
         reported = reports(study, local, rng)
-        raw = TrustedSummary(study.digest, trusted.count, trusted.total)
+        raw = TrustedSummary(study.digest, trusted.count, (trusted.total,))
         released = TrustedStatistics.of(release(study.statistic(raw), study.cost, random_state=rng))
-        statistics = reported.statistics(study.channel)
+        statistics = study.decode(reported)
         everybody: LocalStatistics | None = None
         if "full-local" in self.estimators:
-            everybody = (reported + reports(study, trusted, rng)).statistics(study.channel)
+            everybody = study.decode(reported + reports(study, trusted, rng))
         statement = Statement.of(study, released=True, counted=False, seeded=True)
 
         def answer(name: str | float) -> Estimate:
@@ -229,7 +228,7 @@ class MeanSetup(SimulationSetup):
 
 def reports(study: MeanStudy, people: ValueCounts, rng: np.random.Generator) -> LocalSummary:
     """Draw the summary of what people's devices send."""
-    return LocalSummary(study.digest, tuple(code_counts(cast("WindowChannel", study.channel), people, rng).tolist()))
+    return LocalSummary.of_codes(study.digest, code_counts(study.channel, people, rng).tolist())
 
 
 def predicted_setting(setup: MeanSetup) -> Setting:
@@ -251,7 +250,7 @@ def predicted_setting(setup: MeanSetup) -> Setting:
 
 def report_variance(study: MeanStudy, people: ValueCounts) -> float:
     """Return the variance of a report given its value, averaged over people, on the unit range."""
-    return float(cast("WindowChannel", study.channel).variance(people.units / UNITS) @ people.users) / people.count
+    return float(study.channel.variance(people.units / UNITS) @ people.users) / people.count
 
 
 def predicted_error(setup: MeanSetup, setting: Setting, name: str | float) -> float:

@@ -21,12 +21,12 @@ from hybriddp.distribution.expected import expected_fits, pattern_chances
 from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.quantile import asked, quantile
 from hybriddp.distribution.study import DistributionStudy
-from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import ParameterError
 from hybriddp.grid import read_only
 from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.simulation.distributions import population
 from hybriddp.simulation.trials import Simulation, SimulationSetup, TrialSums
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +143,11 @@ class QuantileSetup(SimulationSetup):
         trusted, local = (
             np.bincount(study.bins.of_units(group.units), group.users, N_BINS).astype(np.int64) for group in drawn
         )
-        values = BinCounts(study.digest, tuple(trusted.tolist())) if self.n_trusted else None
+        values = TrustedSummary(study.digest, self.n_trusted, tuple(trusted.tolist())) if self.n_trusted else None
         reports = None
         if self.n_local:
             counts = report_counts(study.channel, local, rng)
-            reports = PatternCounts(study.digest, tuple(counts.ravel().tolist()), tied=True, seeded=True)
+            reports = LocalSummary.of_codes(study.digest, counts.ravel().tolist(), tied=True, seeded=True)
         alone = values is None or reports is None
         return study.estimate(trusted=values, local=reports, single_group=alone, random_state=rng)
 

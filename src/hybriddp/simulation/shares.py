@@ -11,11 +11,10 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError
-from hybriddp.shares.answer import sensitivity
 from hybriddp.shares.categories import Item
 from hybriddp.shares.estimate import Frequencies
 from hybriddp.shares.expected import ExpectedShares
-from hybriddp.shares.study import FrequencyStudy
+from hybriddp.shares.study import FrequencyStudy, sensitivity
 from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.simulation.trials import Simulation, SimulationSetup, TrialSums
 
@@ -116,6 +115,6 @@ def _counts(study: FrequencyStudy, items: object) -> ValueCounts:
     summary = study.summarize_trusted(items)
     if summary.count < 2:
         raise DataError("data must be at least two items that are among the categories.")
-    counts = np.array(summary.counts, np.int64)
+    counts = np.array(summary.sums, np.int64)
     held = np.flatnonzero(counts)
     return ValueCounts(held, counts[held])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hybriddp.errors import DataError
 from hybriddp.study.reports import Reports
+from hybriddp.study.summary import LocalSummary
 from hybriddp.tables import frames
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import Cells, Converter, DataType, Frame, Schema, nw
@@ -82,9 +83,14 @@ class Query(ABC):
     def trusted_summary(self, study: Any, tally: Tally) -> Any:  # noqa: ANN401
         """Summarize the trusted users, for the study or for its part."""
 
-    @abstractmethod
     def local_summary(self, study: Any, tally: Tally) -> Any:  # noqa: ANN401
         """Summarize the local users, for the study or for its part."""
+        counts = tuple(self.report_count(tally, number) for number in range(study.n_counts))
+        return LocalSummary(study.digest, tally.good, counts, tally.bad, **tally.flags)
+
+    def report_count(self, tally: Tally, number: int) -> int:
+        """Return how many reports have a code, as a summary of them has it."""
+        return tally.codes[number]
 
     # What all have
 

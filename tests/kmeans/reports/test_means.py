@@ -1,8 +1,4 @@
-r"""Sums of residuals: unbiased, and with the variance that they say.
-
-Expectations are exact: the chance of every report of every user is written down from the channel's own integers, and
-nothing is drawn.
-"""
+"""Labels and signs: what becomes of a point, exactly; and sums of residuals, with the variance that they claim."""
 
 from fractions import Fraction
 from functools import cache
@@ -18,8 +14,8 @@ from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.algorithm.steps import trusted_sums
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.protocol.round import simulate_devices
-from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally
-from hybriddp.kmeans.reports.codebook import best_choice
+from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels, Projection, ReportTally
+from hybriddp.kmeans.reports.codebook import Directions, Pairs, best_choice
 from hybriddp.kmeans.reports.means import (
     LABEL_FRACTION,
     DirectionQuestion,
@@ -31,38 +27,100 @@ from hybriddp.kmeans.reports.means import (
     mean_asks,
     mean_reports,
 )
+from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
+from tests.kmeans.codebooks import symbol_shares
 from tests.levels import z_limit
 from tests.release.numbers import noisy
 
+CENTERS = np.array([[0.2, 0.2, 0.2], [0.8, 0.8, 0.8], [0.2, 0.8, 0.5]])
+RADII = np.array([0.1, 0.2, 0.4])
+LABELS = Labels(CENTERS)
+
+
+def _clipped(point: FloatArray) -> tuple[int, FloatArray]:
+    """The label and the clipped residual in radii, by the definition."""
+    k = int(np.argmin(np.sum((CENTERS - point) ** 2, axis=1)))
+    return k, np.clip((point - CENTERS[k]) / RADII[k], -1, 1)
+
+
+@pytest.mark.parametrize(
+    "point", [[0.2, 0.2, 0.2], [0.25, 0.13, 0.9], [0.7, 0.9, 0.8], [0.3, 0.7, 0.1], [0.0, 1.0, 1.0]]
+)
+def test_a_sign_has_the_mean_of_the_clipped_residual(point: list[float]) -> None:
+    """A symbol is a label and a sign; of two signs in one symbol each has its own mean."""
+    x = np.array(point)
+    k, z = _clipped(x)
+    question = LabelSignsQuestion(LABELS, RADII, np.array([[0, 1], [2, 2]]))
+    assert (question.n_symbols, question.n_variants, question.n_signs) == (12, 2, 2)
+    for variant, coordinates in enumerate(question.coordinates):
+        shares = symbol_shares(question, x, variant).reshape(3, 4)
+        assert shares[k].sum() == 1
+        for bit, j in enumerate(coordinates):
+            signs = 2 * (np.arange(4) >> bit & 1) - 1
+            assert shares[k] @ signs == pytest.approx(z[j], abs=1e-3)
+
+
+@pytest.mark.statistical
+def test_products_of_two_signs_have_the_mean_of_the_product() -> None:
+    x = np.array([0.25, 0.13, 0.21])
+    _, z = _clipped(x)
+    question = LabelSignsQuestion(LABELS, RADII, np.array([[0, 1], [0, 0]]))
+    n = 400_000
+    for variant, expected in ((0, z[0] * z[1]), (1, z[0] ** 2)):
+        symbols = question.symbols(np.tile(x, (n, 1)), np.full(n, variant), np.random.default_rng(0))
+        signs = 2 * (symbols[:, None] >> np.arange(2) & 1) - 1
+        mean = float(np.mean(signs.prod(axis=1)))
+        assert abs(mean - expected) < z_limit(2) / np.sqrt(n)
+        assert abs(1.2 * mean - expected) > z_limit(2) / np.sqrt(n)
+
+
+def test_labels_in_a_view_look_only_there() -> None:
+    view = Projection(np.zeros(3), np.array([[0.0, 0.0, 1.0]]))
+    labels = Labels(np.array([[0.2], [0.9]]), view)
+    np.testing.assert_array_equal(labels.nearest(np.array([[0.9, 0.9, 0.1], [0.0, 0.0, 0.8]])), [0, 1])
+
+
+def test_no_points_give_no_symbols() -> None:
+    nobody, none, rng = np.empty((0, 3)), np.empty(0, np.int64), np.random.default_rng(0)
+    for question in (
+        LabelSignsQuestion(LABELS, RADII, np.array([[0, 1]])),
+        DirectionQuestion(LABELS, RADII, Directions.of(3), 4),
+        SecondMomentQuestion(CENTERS[0], 0.5, Pairs.of(3), 4),
+        LengthQuestion(CENTERS[0], 0.5),
+        GridQuestion(None, np.zeros(3), np.ones(3), (2, 2, 2)),
+    ):
+        assert question.symbols(nobody, none, rng).shape == (0,)
+
+
 RNG = np.random.default_rng(4)
 K, D = 3, 4
-CENTERS = RNG.uniform(0.2, 0.8, (K, D))
-RADII = np.array([0.15, 0.3, 0.2])
-LABEL = Labels(CENTERS)
-RELEASED = ClusterSums(LABEL, RADII * D, COUNT_WEIGHT)
+CLUSTERS = RNG.uniform(0.2, 0.8, (K, D))
+REACH = np.array([0.15, 0.3, 0.2])
+LABEL = Labels(CLUSTERS)
+RELEASED = ClusterSums(LABEL, REACH * D, COUNT_WEIGHT)
 SIGNS, DIRECTIONS, UNARY = "5", "0.5", "1.7"  # at which ε which kind of report is looked at
 
 
 def _asks(epsilon: str) -> tuple[Ask, ...]:
     if epsilon == UNARY:
-        question = LabelSignsQuestion(LABEL, RADII, cyclic(D, 2))
+        question = LabelSignsQuestion(LABEL, REACH, cyclic(D, 2))
         return (Ask(question, UnaryEncoding(epsilon=epsilon, n_categories=12), Fraction(1, 2)),)
-    return mean_asks(LABEL, RADII, epsilon=epsilon, user_fraction=Fraction(1, 2))
+    return mean_asks(LABEL, REACH, epsilon=epsilon, user_fraction=Fraction(1, 2))
 
 
-def _clipped(points: FloatArray) -> tuple[Any, FloatArray]:
+def _all_clipped(points: FloatArray) -> tuple[Any, FloatArray]:
     """Labels, and residuals clipped to the radii, by the definition."""
-    label = np.argmin(np.sum((points[:, None] - CENTERS) ** 2, axis=2), axis=1)
-    r = RADII[label][:, None]
-    return label, np.clip(points - CENTERS[label], -r, r)
+    label = np.argmin(np.sum((points[:, None] - CLUSTERS) ** 2, axis=2), axis=1)
+    r = REACH[label][:, None]
+    return label, np.clip(points - CLUSTERS[label], -r, r)
 
 
 def _truth(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Sizes, and the mean over all users of the clipped residual if the user is in the cluster."""
-    label, clipped = _clipped(points)
+    label, clipped = _all_clipped(points)
     member = label[:, None] == np.arange(K)
     return member.mean(axis=0), (member[:, :, None] * clipped[:, None, :]).mean(axis=0)
 
@@ -70,8 +128,8 @@ def _truth(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _expected(ask: Ask, points: FloatArray) -> ReportTally:
     """The mean counts if every user answers every variant once, from the exact chances of symbols and reports."""
     question, p, q = ask.question, ask.channel.hit_probability, ask.channel.miss_probability
-    label, clipped = _clipped(points)
-    up = (1 + clipped / RADII[label][:, None]) / 2
+    label, clipped = _all_clipped(points)
+    up = (1 + clipped / REACH[label][:, None]) / 2
     symbols = np.zeros((question.n_variants, ask.channel.n_symbols))
     for k, chance in zip(label, up, strict=True):
         for variant in range(question.n_variants):
@@ -108,7 +166,7 @@ def test_both_kinds_of_reports_are_tested() -> None:
 
 
 N, RUNS, TRUSTED_RUNS = 600, 2000, 4000
-POINTS = np.clip(CENTERS[RNG.integers(K, size=N)] + 0.12 * RNG.standard_normal((N, D)), 0, 1)
+POINTS = np.clip(CLUSTERS[RNG.integers(K, size=N)] + 0.12 * RNG.standard_normal((N, D)), 0, 1)
 FINE = z_limit(15, RUNS)  # a test compares 15 numbers at most
 
 
@@ -153,10 +211,10 @@ def _found(group: str) -> list[ResidualSums]:
 def _truth_of(group: str) -> tuple[FloatArray, FloatArray]:
     if group not in ("trusted", "directions"):
         return _truth(POINTS)
-    label, _ = _clipped(POINTS)
-    rest = POINTS - CENTERS[label]
+    label, _ = _all_clipped(POINTS)
+    rest = POINTS - CLUSTERS[label]
     length = np.abs(rest).sum(axis=1) / D if group == "trusted" else np.sqrt(np.sum(rest**2, axis=1))
-    far = np.maximum(length / RADII[label], 1)
+    far = np.maximum(length / REACH[label], 1)
     member = label[:, None] == np.arange(K)
     return member.mean(axis=0), (member[:, :, None] * (rest / far[:, None])[:, None, :]).mean(axis=0)
 

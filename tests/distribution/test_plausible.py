@@ -2,33 +2,12 @@ import numpy as np
 import pytest
 
 from hybriddp.channels import MaskedResponse
-from hybriddp.distribution import DistributionStudy, PatternCounts
-from hybriddp.distribution.check import check_groups, implausible_patterns
-from hybriddp.errors import DataError, ProtocolError
-from hybriddp.mean.study import MeanStudy
-from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
+from hybriddp.distribution import DistributionStudy
+from hybriddp.errors import DataError
 from hybriddp.study.reports import Reports
 
 STUDY = DistributionStudy("x", bounds=(0, 1), epsilon=1, min_group_size=10)
 VALUES = np.random.default_rng(0).random(3000)
-
-
-def test_groups_that_are_too_small_or_empty_spend_nothing() -> None:
-    ledger = Ledger(Privacy(epsilon=1))
-    reports = STUDY.randomize(VALUES, random_state=1)
-    cases = [
-        ({"trusted": [], "local": []}, "Both groups are empty"),
-        ({"trusted": None, "local": None}, "Both groups are empty"),
-        ({"trusted": None, "local": reports}, "The trusted group is empty. Pass single_group=True"),
-        ({"trusted": VALUES, "local": None}, "The local group is empty. Pass single_group=True"),
-        ({"trusted": VALUES[:9], "local": reports}, "The trusted group has 9 users; the study asks for 10"),
-        ({"trusted": VALUES, "local": reports[:1]}, "The local group has 1 user; the study asks for 10"),
-    ]
-    for groups, message in cases:
-        with pytest.raises(DataError, match=message):
-            STUDY.estimate(**groups, ledger=ledger)
-    assert ledger.events == ()
 
 
 def test_labels_that_were_not_randomized_are_refused() -> None:
@@ -50,21 +29,7 @@ def test_reports_of_a_larger_epsilon_about_a_constant_are_refused() -> None:
 def test_real_reports_about_a_constant_are_not(value: float) -> None:
     for seed in range(20):
         reports = STUDY.randomize(np.full(20_000, value), random_state=seed)
-        checked = check_groups(STUDY, None, reports, single_group=True)
-        assert checked.n_local == 20_000
-
-
-def test_summaries_of_another_kind_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="has 2 codes, the study 1996"):
-        STUDY.estimate(trusted=VALUES, local=PatternCounts(STUDY.digest, (50, 50)))
-    with pytest.raises(DataError, match="^reports must be"):
-        STUDY.estimate(trusted=VALUES, local=STUDY.summarize_trusted(VALUES))
-    mean = MeanStudy("x", bounds=(0, 1), epsilon=1)
-    with pytest.raises(DataError, match="^reports must be"):
-        STUDY.estimate(trusted=VALUES, local=mean.summarize_local([1] * 20))
-    for trusted in (STUDY.summarize_local([1, 2]), mean.summarize_trusted(VALUES)):
-        with pytest.raises(DataError, match="^values must be"):
-            STUDY.estimate(trusted=trusted, local=[1] * 20)
+        assert STUDY.implausible(STUDY.summarize_local(reports.codes)) == 0
 
 
 # Reports that are tied to their study are not refused, but told
@@ -78,12 +43,12 @@ def test_colluders_are_counted_from_below(epsilon: float, n: int) -> None:
     channel, told = study.channel, 0
     for seed in range(3):
         real = study.randomize(rng.random(n), random_state=seed)
-        assert implausible_patterns(channel, study.summarize_local(real)) == 0
+        assert study.implausible(study.summarize_local(real)) == 0
         for planted in (1, n // 40, n // 5, n):
             patterns = rng.integers(0, channel.n_patterns, planted)  # the same label under all of them
             for codes in (np.full(planted, channel.n_codes - 3), patterns * channel.n_labels):
                 sent = Reports(np.concatenate([real.codes[planted:], codes]), study.digest)
-                found = implausible_patterns(channel, study.summarize_local(sent))
+                found = study.implausible(study.summarize_local(sent))
                 assert found <= planted
                 told = max(told, found)
     assert told > n / 2
