@@ -26,8 +26,8 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
 from hybriddp.items.coding import CODE_BITS
-from hybriddp.items.discovery import DiscoveryRule
-from hybriddp.items.study import DICTIONARY, DISCOVERY, LIST, HeavyHitterStudy
+from hybriddp.items.discovery import DICTIONARY, DISCOVERY, LIST, DiscoveryRule
+from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.planning import share_words
 from hybriddp.planning.base import Plan, Poisoning, Table, plain
 from hybriddp.privacy import Privacy
