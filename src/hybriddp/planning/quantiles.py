@@ -24,9 +24,8 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.expected import ExpectedFits, expected_fits, forged_rank_shift
-from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit
-from hybriddp.distribution.quantile import asked, quantile
+from hybriddp.distribution.quantile import USUAL, asked, quantile
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import ParameterError
 from hybriddp.planning import quantile_words
