@@ -166,9 +166,7 @@ def test_a_server_is_not_copied() -> None:
     """A copy would share the algorithm, and take answers to one round for answers to the next."""
     server = started(STUDY, n_local=400, trusted=_points(40), random_state=1)
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(
-            ProtocolError, match=r"^A HybridKMeansServer cannot be copied. Use to_json\(\)"
-        ):
+        with pytest.raises(ProtocolError, match=r"^A HybridKMeansServer cannot be copied. Use to_json\(\)"):
             duplicate(server)  # type: ignore[operator]
 
 

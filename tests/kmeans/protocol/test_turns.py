@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.algorithm import high_dim, tuning
 from hybriddp.kmeans.protocol.round import MOST_ROUNDS, Round
 from hybriddp.kmeans.protocol.turns import LEAST_FRACTION, LONGEST_SUBJECT, PLACES, Turns, place
@@ -177,11 +177,3 @@ def test_subjects_that_were_chosen_for_their_place_stand_anywhere() -> None:
         stats.chisquare(_counts(np.array([place(DIGEST, one, guessed) * 16 // PLACES for one in chosen]))).pvalue
         < LEVEL
     )
-
-
-def test_what_has_no_place() -> None:
-    with pytest.raises(ParameterError, match="study_digest must be the SHA-256"):
-        place("visits", "user 1", "0" * 32)
-    with pytest.raises(ParameterError, match="nonce must be 32 lower-case hexadecimal digits") as caught:
-        place(DIGEST, "user 1", "secret")
-    assert "secret" not in str(caught.value)
