@@ -391,14 +391,14 @@ BUGS = (
     # Releases of every kind
     Bug(
         "size: groups of fewer users than the study asks for are released",
-        "empty, least = groups.empty, groups.study.min_group_size",
-        "empty, least = groups.empty, 1",
+        "check_sizes(groups.n_trusted, groups.n_local, groups.study.min_group_size, single_group=single_group)",
+        "check_sizes(groups.n_trusted, groups.n_local, 1, single_group=single_group)",
         GROUPS,
     ),
     Bug(
         "groups: summaries of another study are taken",
-        "if summary is not None and summary.study != study.digest:",
-        "if summary is not None and not summary.study:",
+        "if summary.study != question.digest:",
+        "if not summary.study:",
         GROUPS,
     ),
     Bug(
@@ -502,13 +502,13 @@ BUGS = (
         "channel: a set of more codes than the channel's is reported",
         "bad = np.count_nonzero(np.bitwise_count(sets) != self.n_chosen)",
         "bad = np.count_nonzero(np.bitwise_count(sets) < self.n_chosen)",
-        ("channels/test_choice.py", *CHANNELS),
+        ("channels/test_refused.py", *CHANNELS),
     ),
     Bug(
         "channel: one for another ε than the user was shown is parsed",
         'require(channel.epsilon == promised, f"it is for epsilon {channel.epsilon}, but {promised} was promised")',
         "require(bool(promised), promised)",
-        ("channels/test_channel.py", *CHANNELS),
+        ("channels/test_refused.py", *CHANNELS),
     ),
     Bug(
         "channel: the group of a device in local discovery follows from its item",

@@ -62,7 +62,7 @@ DRAWS_CODES = {"channels/channel.py", "channels/response.py", "channels/window_c
 DRAWS_CODES |= {"items/discovery.py", "kmeans/protocol/round.py"}
 """Where reports are drawn: channels, and what devices do."""
 DOOR = {
-    "items/answer.py": {"charge_reports"},
+    "items/protocol.py": {"charge_reports"},
     "items/open_release.py": {"release_open"},
     "kmeans/protocol/budget.py": {"charge_reports", "release"},
     "paper/blender.py": {"simulate_printed_noise"},

@@ -28,8 +28,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
 from hybriddp.items.coding import CODE_BITS
-from hybriddp.items.discovery import DiscoveryRule
-from hybriddp.items.study import DICTIONARY, DISCOVERY, LIST
+from hybriddp.items.discovery import DICTIONARY, DISCOVERY, LIST, DiscoveryRule
 from hybriddp.planning.alternatives import Poisoning
 from hybriddp.planning.scenario import MOST_USERS
 from hybriddp.privacy import Privacy

@@ -6,9 +6,8 @@ from scipy import stats
 
 from hybriddp.items.counts import ItemCounts
 from hybriddp.items.study import HeavyHitterStudy
-from hybriddp.shares.divergence import compare_groups
+from hybriddp.shares.divergence import compare_groups, score_listed
 from hybriddp.shares.law import GroupShares
-from hybriddp.shares.listed_comparison import score_listed
 from hybriddp.shares.listing import Listing
 from tests.levels import LEVEL
 
