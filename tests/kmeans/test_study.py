@@ -94,7 +94,7 @@ def test_a_study_has_one_text() -> None:
             KMeansStudy.from_json(text)
     for none in ("", "null", "[]", "5", "{", "[" * 100_000, "1" * 5000, None, 5, b"\xff"):
         with pytest.raises(ProtocolError, match="The thing is refused: it is not a JSON object"):
-            parsed(none, "thing")  # type: ignore[arg-type]
+            parsed(none, "thing")
 
 
 def test_another_version_and_other_neighbors_are_refused_with_a_plain_sentence() -> None:
@@ -153,6 +153,7 @@ def test_bounds_and_scales_that_are_none_are_refused() -> None:
 
 def test_distances_are_measured_by_bounds_by_weights_or_as_they_are() -> None:
     corners = [[-5, 100], [15, 110], [5, 105]]
+    points: Any
     by_bounds = Box.of(SIDES)
     assert by_bounds == Box.of(SIDES, "bounds") != BOX
     for box, widths, units, points in (
@@ -219,9 +220,9 @@ def test_what_is_no_table_of_finite_numbers_is_refused() -> None:
         ([[1, np.nan]], "1 of 1 hold NaN or infinity"),
         ([[1, 2], [np.inf, 0], [0, -np.inf]], "2 of 3 hold NaN or infinity"),
         (np.ma.array([[1.0, 2.0]], mask=[[True, False]]), "masked"),
-        *((points, "with 2 columns") for points in ([[1, 2, 3]], [1, 2], [[[1, 2]]])),
-        *((points, "table of numbers") for points in ([["1", "2"]], [[True, False]], [[1, 2], [3]], [[1, None]])),
-        *((points, "table of numbers") for points in ([[1j, 2]], None, "points", {})),
+        *((table, "with 2 columns") for table in ([[1, 2, 3]], [1, 2], [[[1, 2]]])),
+        *((table, "table of numbers") for table in ([["1", "2"]], [[True, False]], [[1, 2], [3]], [[1, None]])),
+        *((nothing, "table of numbers") for nothing in ([[1j, 2]], None, "points", dict[str, int]())),
     ]
     for points, message in refused:
         with pytest.raises(DataError, match=f"^visits must .*{message}"):

@@ -147,7 +147,7 @@ def test_bad_parameters_are_named() -> None:
         assert caught.value.name == name
     text: Any = HybridKMeansServer(STUDY, n_local=10).to_json()
     with pytest.raises(ParameterError, match=r"^ledger must be .* Open a file with Ledger\.open\(path\)\.$"):
-        HybridKMeansServer.from_json(text, ledger="people.ledger")  # type: ignore[arg-type]
+        HybridKMeansServer.from_json(text, ledger="people.ledger")
     tables: list[Any] = [[[1, 2], [3]], np.ma.masked_array([[1.0, 2.0]] * 9, [[True, False]] * 9), "x"]
     for trusted in tables:
         with pytest.raises(DataError, match="^trusted points must"):
@@ -167,7 +167,7 @@ def test_a_server_is_not_copied() -> None:
     server = started(STUDY, n_local=400, trusted=_points(40), random_state=1)
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(ProtocolError, match=r"^A HybridKMeansServer cannot be copied. Use to_json\(\)"):
-            duplicate(server)  # type: ignore[operator]
+            duplicate(server)
 
 
 def test_there_is_no_result_before_the_end_and_no_round_after_it() -> None:
