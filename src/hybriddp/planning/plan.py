@@ -19,8 +19,8 @@ from hybriddp.shares.study import FrequencyStudy
 
 _PLANS: Mapping[type, Callable[..., Plan]] = {
     MeanStudy: MeanPlan.of,
-    FrequencyStudy: SharePlan.of_categories,
-    HeavyHitterStudy: SharePlan.of_items,
+    FrequencyStudy: SharePlan.of,
+    HeavyHitterStudy: SharePlan.of,
     DistributionStudy: QuantilePlan.of,
 }
 
