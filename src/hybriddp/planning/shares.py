@@ -45,7 +45,7 @@ _SHOWN_RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 @dataclass(frozen=True, slots=True)
 class RankRow:
-    """The item of one rank: its share, the chance that it is listed, and the standard error of its share if it is."""
+    """Item of one rank: its share, the chance that it is listed, and the standard error of its share if it is."""
 
     rank: int
     share: float
@@ -62,7 +62,7 @@ class SharePlan(Plan):
     """What a study of shares or of heavy hitters would give, item by item: the most frequent one first."""
 
     shares: tuple[float, ...]
-    """The assumed shares, in descending order."""
+    """Assumed shares, in descending order."""
     slope: float | None
     """Of Zipf's law; None if the shares were given."""
     public: bool
@@ -124,8 +124,7 @@ class SharePlan(Plan):
         need = CODE_BITS * math.log(2) - self.n_trusted * self._f * float(self.privacy.epsilon) / 2
         limit = np.sqrt(2 * np.maximum(need, 0.0))
         sd = self._discovery_share / math.sqrt(2 * CODE_BITS * math.log(2))
-        found: FloatArray = ndtr(self._f / sd - limit)
-        return found
+        return np.asarray(ndtr(self._f / sd - limit))
 
     @property
     def _discovery_share(self) -> float:
