@@ -8,7 +8,7 @@ from matplotlib.patches import Ellipse
 
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
-from hybriddp.kmeans.explain import doubt_words
+from hybriddp.kmeans.report import doubt_words
 
 
 def _model(d: int, **change: Any) -> HybridKMeans:
@@ -39,7 +39,7 @@ def test_a_picture_says_if_the_answer_is_doubtful() -> None:
     for model in (noisy, sure):
         texts = [text.get_text() for text in model.plot().axes[0].texts]
         assert any(text.startswith("Doubtful: may cost over 1.2") for text in texts) == model.doubtful_
-        assert any(doubt_words(model) in text for text in texts if "\n" in text) == model.doubtful_
+        assert any(doubt_words(model.result_) in text for text in texts if "\n" in text) == model.doubtful_
 
 
 def test_other_dimensions_can_be_looked_at() -> None:

@@ -6,7 +6,7 @@ import pytest
 import hybriddp as hdp
 from hybriddp.errors import BudgetError, DataError
 from hybriddp.items import HeavyHitterStudy
-from hybriddp.items.answer import report_evidence, trusted_shares
+from hybriddp.items.protocol import report_evidence, trusted_shares
 from hybriddp.privacy import Privacy
 from hybriddp.shares import blend
 from tests.levels import z_limit
@@ -129,9 +129,10 @@ def test_discovery_finds_short_words_and_the_trusted_group_long_ones(small: Heav
     assert found.method == "discovery"
     assert set(found.items) == {*SHARES, "~~~~~~"}
     for item, share in SHARES.items():
-        row = next(row for row in found.rows() if row.item == item)
-        assert abs(row.share - share) < z_limit(len(SHARES)) * row.standard_error + 0.01
-        assert (row.weight > 0.999) == (item == "pineapple")  # too long for a code
+        weight = found.weight[found.items.index(item)]
+        row = next(row for row in found.rows() if row.name == item)
+        assert abs(row.value - share) < z_limit(len(SHARES)) * row.standard_error + 0.01
+        assert (weight > 0.999) == (item == "pineapple")  # too long for a code
     assert found.n_without_code == 1
     told = found.explain()
     assert "strings of up to 6 bytes" in told
@@ -141,7 +142,7 @@ def test_discovery_finds_short_words_and_the_trusted_group_long_ones(small: Heav
 
 def test_discovery_without_a_trusted_group(small: HeavyHitterStudy) -> None:
     reports = small.discovery.randomize(_words(20_000, 4), random_state=2)
-    summary = small.discovery.summarize(reports)
+    summary = small.discovery.summarize_local(reports)
     found = small.estimate(trusted=None, local=summary, single_group=True)
     assert set(found.items) == {"apple", "pear", "fig", "plum", "~~~~~~"}
     assert (found.n_trusted, found.n_local) == (0, 20_000)

@@ -62,13 +62,13 @@ DRAWS_CODES = {"channels/channel.py", "channels/response.py", "channels/window_c
 DRAWS_CODES |= {"items/discovery.py", "kmeans/protocol/round.py"}
 """Where reports are drawn: channels, and what devices do."""
 DOOR = {
-    "items/answer.py": {"charge_reports"},
+    "items/protocol.py": {"charge_reports"},
     "items/open_release.py": {"release_open"},
     "kmeans/protocol/budget.py": {"charge_reports", "release"},
     "paper/blender.py": {"simulate_printed_noise"},
     "paper/kmeans/groups.py": {"simulate_printed_noise"},
     "paper/mean.py": {"release"},  # always with a seed
-    "simulation/trial.py": {"release"},  # always with a seed
+    "simulation/mean.py": {"release"},  # always with a seed
     "study/study.py": {"release_all"},
 }
 """Who knocks at the door."""

@@ -16,7 +16,7 @@ import pytest
 from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
 from hybriddp.client import Client, verify
 from hybriddp.client.questions import DistributionQuestion
-from hybriddp.items.integers import integer_of
+from hybriddp.items.records import integer_of
 from hybriddp.service.kinds import DistributionKind, study_kind
 from hybriddp.service.store.contributions import sizes, tally, total
 from hybriddp.service.store.engine import reading
@@ -227,4 +227,4 @@ def test_items_are_trusted_and_then_reported_about_the_list(kept_server: Running
     assert left["seen"][-1]["opened"]
     assert server.move("close", "js-items").json()["counts"] == {"trusted": len(items), "local": len(items)}
     released = server.move("release", "js-items").json()
-    assert set(released["estimate"]["items"]) <= {"weather", "ünïcode ☂"}
+    assert {row["name"] for row in released["estimate"]["rows"]} <= {"weather", "ünïcode ☂"}

@@ -109,11 +109,11 @@ def test_frequent_items_tell_whichever_way_they_were_found() -> None:
         assert found.to_dict()["warnings"][0].startswith(words)
         assert "implausible report" in repr(found)
     with pytest.raises(DataError, match="cannot come from this study's channel"):
-        study.estimate(trusted=study.summarize_trusted(texts), local=study.discovery.summarize(np.full(2000, 5)))
+        study.estimate(trusted=study.summarize_trusted(texts), local=study.discovery.summarize_local(np.full(2000, 5)))
 
 
 def test_real_reports_of_local_discovery_are_taken() -> None:
     study = HeavyHitterStudy("fruit", epsilon=2, delta="0.000001")
     for seed in range(3):
         reports = study.discovery.randomize(["fig"] * 3000, random_state=seed)
-        assert study.discovery.implausible(study.discovery.summarize(reports.codes)) == 0
+        assert study.discovery.implausible(study.discovery.summarize_local(reports.codes)) == 0

@@ -162,9 +162,6 @@ def test_reports_are_no_values() -> None:
 
 
 def test_raw_values_in_the_place_of_reports_are_named_as_such() -> None:
-    def known(_: str) -> None:
-        raise AssertionError
-
     for values in (np.arange(300) * 3, np.arange(300) * 3.5, np.arange(300) * 1.0):
         with pytest.raises(DataError, match=r"0 to 255.* local users randomize"):
-            receive(values, between=(0, 255), check_digest=known)
+            receive(values, between=(0, 255))

@@ -13,6 +13,7 @@ from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
 from hybriddp.shares import FrequencyStudy
 from hybriddp.study.summary import LocalSummary, TrustedSummary
+from tests.channels.counts import tally_of
 from tests.study.kinds import STUDIES, THREE, AnyStudy, renamed, values_for
 
 every_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
@@ -65,7 +66,7 @@ def test_reports_are_counted() -> None:
     assert UNIT.summarize_local(codes).counts == tuple(np.bincount(codes, minlength=256).tolist())
     reports = BINS.randomize(np.full(5000, 0.3), random_state=1).codes
     assert isinstance(BINS.channel, MaskedResponse)
-    assert np.array_equal(BINS.summarize_local(reports).counts, BINS.channel.tally(reports).ravel())
+    assert np.array_equal(BINS.summarize_local(reports).counts, tally_of(BINS.channel, reports).ravel())
 
 
 @every_study
@@ -193,7 +194,7 @@ def test_a_tampered_summary_is_refused(kind: type[Any], wrong: list[dict[str, ob
     twice = json.dumps(stored).replace('"count"', '"count": 1, "count"')
     texts = ["", "[]", "5", "null", "{}", "x", "[", "[" * 200_000, twice]
     for text in [*texts, *(json.dumps({**stored, **change}) for change in wrong)]:
-        with pytest.raises(DataError, match=f"^The text is not a {kind.__name__}"):
+        with pytest.raises(DataError, match=f"^The text is not of type {kind.__name__}"):
             kind.from_json(text)
     for change in wrong:
         if change != {"more": 1}:

@@ -19,12 +19,12 @@ from hybriddp.cli.terminal import check_targets, print_wide, say, say_written, w
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.items import HeavyHitters, HeavyHitterStudy, PrivateItems
 from hybriddp.items.counts import ItemCounts
-from hybriddp.items.study import DISCOVERY
+from hybriddp.items.discovery import DISCOVERY
+from hybriddp.items.protocol import AskedQuestion, take_steps
 from hybriddp.randomness import simulation_generator
-from hybriddp.reporting.warnings import HEADING
-from hybriddp.reporting.wording import percent
+from hybriddp.reporting.wording import HEADING, percent
 from hybriddp.shares import counts_diagnostics
-from hybriddp.study.summary import TrustedSummary
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 from hybriddp.tables import CsvFormat
 
 TOLD = 5  # items that an explanation lists
@@ -203,7 +203,7 @@ def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, acc
         least, n = study.rule.threshold, counts.n_users  # public numbers
         say(
             f"An item is listed if {least:,} of the {n:,} trusted users have it, noise included: a share of about "
-            f"{percent(least / n, 2)}. Where few people trust, local discovery finds more (hybriddp plan-frequencies).",
+            f"{percent(least / n, 2)}. Where few people trust, local discovery finds more (hybriddp plan).",
             err=True,
         )
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
@@ -263,15 +263,16 @@ def _simulate(study: HeavyHitterStudy, found: Sources, targets: Targets) -> None
         counts, reports = _simulated(found.files, study, **how)
     if targets.diagnostics or targets.dry_run:
         say(_diagnostics([counts], []), err=True)
-    if study.method(n_trusted=counts.n_users, n_local=reports.count) == DISCOVERY:
-        answer = study.estimate(trusted=counts, local=reports, single_group=found.single_group, random_state=curator)
-    else:
-        released = study.release(counts, random_state=curator)
-        asked = None
-        if released.items:
-            with waiting("asking about the list"):
-                _, asked = _simulated(found.files, study.question(released), **how)
-        answer = study.estimate(trusted=released, local=asked, single_group=not released.items, random_state=curator)
+    method = study.method(n_trusted=counts.n_users, n_local=reports.count)
+
+    def ask(question: AskedQuestion) -> LocalSummary:
+        if method == DISCOVERY:
+            return reports
+        with waiting("asking about the list"):
+            return _simulated(found.files, question, **how)[1]
+
+    given: dict[str, Any] = {"single_group": found.single_group, "ledger": None, "random_state": curator}
+    answer = take_steps(study, method, counts, ask, n_local=reports.count, **given)
     if targets.dry_run:
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
@@ -279,7 +280,7 @@ def _simulate(study: HeavyHitterStudy, found: Sources, targets: Targets) -> None
     releasing.write_files([answer], _VIEW, targets)
 
 
-def _simulated(files: list[str], study: Any, **how: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def _simulated(files: list[str], study: Any, **how: Any) -> tuple[Any, LocalSummary]:  # noqa: ANN401
     """The summaries of both groups."""
     trusted, local = tables.simulate_local(files, study, **how)
     return trusted, local
@@ -335,10 +336,6 @@ def _show_all(answers: Sequence[HeavyHitters]) -> None:
         say(answer.explain())
 
 
-def _draw(answers: Sequence[HeavyHitters], path: Path) -> None:
-    answers[0].plot(path)
-
-
 def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     """How many items were missing, and how many reports were rejected: for the curator."""
     items, reports = ([s for s in group if s is not None] for group in (trusted, local))
@@ -357,4 +354,4 @@ def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     return "\n".join(lines)
 
 
-_VIEW = View(_show_all, _draw, _diagnostics)
+_VIEW = View(_show_all, HeavyHitters.plot_parts, _diagnostics)

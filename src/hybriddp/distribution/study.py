@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from hybriddp._check import IntArray
 from hybriddp.channels.masked import N_BINS, MaskedResponse
+from hybriddp.channels.plausible import wrong_in_counts
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.fit import fit_groups
 from hybriddp.distribution.least_squares import MaskedEvidence
-from hybriddp.distribution.plausible import forged_patterns
 from hybriddp.distribution.release import SENSITIVITY, PrivateHistogram, tree
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.grid import Grid
@@ -163,7 +163,11 @@ class DistributionStudy(NumberStudy[MaskedEvidence, FitOptions, DistributionEsti
 
     def forged(self, local: LocalSummary) -> Forged:
         """Test whether reports can have come out of the channel, whatever their users' values are."""
-        return forged_patterns(self.channel, local)
+        return Forged(
+            wrong_in_counts(self.channel, local.array(), local.count),
+            "The local reports cannot come from this study's channel: some codes are too frequent, so they look like "
+            "labels that were not randomized, or like reports of a larger ε.",
+        )
 
     def decode(self, local: LocalSummary) -> MaskedEvidence:
         """Take the counts of reports apart, by pattern and code."""

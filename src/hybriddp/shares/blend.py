@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.errors import DataError
 from hybriddp.shares.divergence import ShareDivergence, compare_groups
 from hybriddp.shares.law import GroupShares, ShareIntervals, ShareLaw, quantile
-from hybriddp.shares.listed_intervals import lower_ends, lower_ends_if_groups_differ
+from hybriddp.shares.listing import lower_ends, lower_ends_if_groups_differ
 
 _ITERATIONS = 3
 _FAMILY = 0.0027  # the chance that any category is taken for different: three standard errors of one
@@ -125,6 +125,12 @@ class Blend:
         lower = np.minimum(np.where(alone, honest.lower, lower), shares)
         upper = np.maximum(np.where(alone, honest.upper, upper), shares)
         return ShareIntervals(lower, upper, level)
+
+    def reordered(self, order: IntArray) -> "Blend":
+        """Return the same blend with its categories in another order."""
+        trusted, local = (group and group.reordered(order) for group in (self.trusted, self.local))
+        gap = self.divergence and self.divergence.reordered(order)
+        return replace(self, trusted=trusted, local=local, weight=self.weight[order], divergence=gap)
 
     def _half_a_user(self, w: FloatArray) -> FloatArray:
         """By how much half a user of the group in which they weigh more moves each share."""

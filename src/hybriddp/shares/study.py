@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import IntArray
+from hybriddp.channels.plausible import wrong_in_counts
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
@@ -19,11 +20,12 @@ from hybriddp.shares.categories import Categories, Item
 from hybriddp.shares.estimate import Frequencies
 from hybriddp.shares.law import GroupShares
 from hybriddp.shares.oracle import FrequencyChannel, FrequencyOracle, UnaryOracle, frequency_channel, oracle_of
-from hybriddp.shares.plausible import forged_counts
 from hybriddp.study.groups import Forged, Groups, Options
 from hybriddp.study.result import Statement
 from hybriddp.study.study import Study
 from hybriddp.study.summary import LocalSummary, TrustedSummary
+
+_CONSTANT = 0.9  # a fraction of all reports that have one code
 
 
 def sensitivity(n_categories: int) -> int:
@@ -213,7 +215,11 @@ class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
 
     def forged(self, local: LocalSummary) -> Forged:
         """Test whether reports can have come out of the channel, whatever their users' categories are."""
-        return forged_counts(self.oracle, local)
+        wrong = wrong_in_counts(self.channel, local.array(), local.count)
+        constant = max(local.counts) > _CONSTANT * local.count and self.oracle.hit < 0.8
+        looks = "a constant" if constant else "raw categories, or like codes of a larger ε"
+        words = "The local reports cannot come from this study's channel: they are too concentrated, so they look like"
+        return Forged(wrong, f"{words} {looks}.")
 
     def decode(self, local: LocalSummary) -> GroupShares:
         """Estimate the share of every category from reports."""

@@ -17,6 +17,7 @@ from hybriddp.study.reports import Reports
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 if TYPE_CHECKING:
+    from hybriddp.study.question import DeviceQuestion
     from hybriddp.study.study import Study
 
 EMPTY = "Both groups are empty."
@@ -84,12 +85,12 @@ class Groups(Generic[EvidenceT, OptionsT]):
         single_group: bool,
     ) -> "Groups[EvidenceT, OptionsT]":
         """Summarize and check both groups; `DataError` or `ProtocolError` if there can be no estimate from them."""
-        if local is not None and not isinstance(local, LocalSummary):
-            local = study.summarize_local(local)
+        local = None if local is None else study.summary(local)
         if trusted is not None and not isinstance(trusted, TrustedSummary):
             trusted = study.summarize_trusted(trusted)
         groups = cls(study, trusted, local, options)
-        _check_summaries(groups)
+        if trusted is not None:
+            _check_trusted(study, trusted)
         _check_sizes(groups, single_group=single_group)
         implausible = 0 if local is None else study.implausible(local)
         study.check_options(groups)
@@ -182,44 +183,50 @@ def _checked_pair(key: object, pair: object) -> Pair:
     raise DataError(f"{key}: summaries must hold a pair of a trusted and a local summary, or None, for every key.")
 
 
-def _check_summaries(groups: Groups[Any, Any]) -> None:
-    """Raise `ProtocolError` or `DataError` unless the summaries are of this study and of possible users."""
-    study, trusted, local = groups.study, groups.trusted, groups.local
-    for summary in (trusted, local):
-        if summary is not None and summary.study != study.digest:
-            mine = f"{study.digest[:12]}… ({study.name!r})"
-            raise ProtocolError(f"The summary belongs to study {summary.study[:12]}…, not to {mine}.")
-    if local is not None:
-        _check_length("local", len(local.counts), study.n_counts)
-        if not study.reports_are_bits and sum(local.counts) != local.count:
-            raise DataError("The local summary is impossible: its counts do not add up to the number of reports.")
-    if trusted is not None:
-        _check_length("trusted", len(trusted.sums), study.n_sums)
-        least, most = study.contribution
-        if not least * trusted.count <= sum(trusted.sums) <= most * trusted.count:
-            raise DataError("The trusted summary is impossible: its sums are not those of its number of users.")
+def _check_trusted(study: "Study[Any, Any, Any]", trusted: TrustedSummary) -> None:
+    """Raise `ProtocolError` or `DataError` unless a summary is of this study and of possible users."""
+    check_summary(study, "trusted", trusted, study.n_sums)
+    least, most = study.contribution
+    if not least * trusted.count <= sum(trusted.sums) <= most * trusted.count:
+        raise DataError("The trusted summary is impossible: its sums are not those of its number of users.")
 
 
-def _check_length(name: str, length: int, expected: int) -> None:
-    if length != expected:
-        raise ProtocolError(f"The {name} summary has {length:,} counts, the study {expected:,}.")
+def check_summary(question: "DeviceQuestion", name: str, summary: TrustedSummary | LocalSummary, expected: int) -> None:
+    """Raise `ProtocolError` unless a summary is of this question, and has as many numbers as expected."""
+    if summary.study != question.digest:
+        mine = f"{question.digest[:12]}… ({question.name!r})"
+        raise ProtocolError(f"The summary belongs to study {summary.study[:12]}…, not to {mine}.")
+    if len(summary.array()) != expected:
+        raise ProtocolError(f"The {name} summary has {len(summary.array()):,} counts, the study {expected:,}.")
 
 
 def _check_sizes(groups: Groups[Any, Any], *, single_group: bool) -> None:
     """Raise `DataError` if a group is too small for the study, or empty although it is needed."""
-    empty, least = groups.empty, groups.study.min_group_size
-    alone = single_group and len(empty) == 1
-    if "trusted" in empty and not alone and groups.trusted is not None and groups.trusted.outside:
+    alone = single_group and len(groups.empty) == 1
+    if "trusted" in groups.empty and not alone and groups.trusted is not None and groups.trusted.outside:
         raise DataError(
             "The trusted group is empty: none of its items is one of the categories. Check how they are spelled, and "
             "which column is counted."
         )
+    check_sizes(groups.n_trusted, groups.n_local, groups.study.min_group_size, single_group=single_group)
+
+
+def check_sizes(n_trusted: int, n_local: int, least: int, *, single_group: bool) -> None:
+    """Raise `DataError` if a group has fewer than ``least`` users, or none although it is needed."""
+    sizes = {"trusted": n_trusted, "local": n_local}
+    empty = [name for name, size in sizes.items() if not size]
     if len(empty) == 2:
         raise DataError(EMPTY)
     if empty and not single_group:
         raise DataError(
             f"The {empty[0]} group is empty. Pass single_group=True if the answer of the other group alone will do."
         )
-    for name, size in (("trusted", groups.n_trusted), ("local", groups.n_local)):
-        if 0 < size < least:
-            raise DataError(f"The {name} group has {counted(size, 'user')}; the study asks for {least:,}.")
+    for name, size in sizes.items():
+        if size:
+            check_size(name, size, least)
+
+
+def check_size(name: str, size: int, least: int) -> None:
+    """Raise `DataError` if a group has fewer than ``least`` users."""
+    if size < least:
+        raise DataError(f"The {name} group has {counted(size, 'user')}; the study asks for {least:,}.")

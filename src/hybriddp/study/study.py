@@ -5,38 +5,34 @@ ledgers know it. A kind of study says how values become reports and sums, what i
 combined. The rest is written here once, and the order is always the same: check and decode, charge, draw.
 """
 
-import hashlib
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hybriddp import _check
-from hybriddp._check import IntArray
-from hybriddp.channels.channel import Channel, channel_from_json
-from hybriddp.errors import ParameterError, ProtocolError
-from hybriddp.privacy import Privacy
+from hybriddp.channels.channel import channel_from_json
+from hybriddp.errors import ParameterError
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import Charged
 from hybriddp.release.event import Part
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
-from hybriddp.release.release import ReleaseCost, ReleasedNumbers, Seed, release_all
+from hybriddp.release.release import ReleasedNumbers, Seed, release_all
 from hybriddp.release.statistic import Statistic
-from hybriddp.study.document import Document
-from hybriddp.study.groups import EvidenceT, Forged, Groups, Options, OptionsT, Pair, groups_of_parts, refuse_forged
-from hybriddp.study.reports import Received, Reports, receive, refuse_bad_reports
+from hybriddp.study.groups import EvidenceT, Groups, Options, OptionsT, Pair, groups_of_parts
+from hybriddp.study.question import DeviceQuestion
+from hybriddp.study.reports import Reports
 from hybriddp.study.result import Statement
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 ResultT = TypeVar("ResultT")
 
 
-class Study(Document, ABC, Generic[EvidenceT, OptionsT, ResultT]):
+class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
     """A study of some kind: frozen, the same on devices, at the curator and in every record.
 
     Its type parameters are what reports are decoded to, the options of an estimate, and the result.
@@ -46,36 +42,14 @@ class Study(Document, ABC, Generic[EvidenceT, OptionsT, ResultT]):
     contribution: ClassVar[tuple[int, int]] = (1, 1)
     """The least and the most that one trusted user adds to all sums together."""
 
-    name: str
-    privacy: Privacy
     min_group_size: int
-    channel: Channel
-    users: Part | None
 
     def _fill(self, **values: Any) -> None:  # noqa: ANN401  (of the fields of a kind)
         """Check what all studies have in common, and set the fields."""
-        _check.text("name", values["name"], "what is asked")
         _check.integer("min_group_size", values["min_group_size"], at_least=1)
         if not isinstance(values["users"], Part | None):
             raise ParameterError("users", "None or a Part", values["users"])
-        values["min_group_size"] = int(values["min_group_size"])
-        for name in self._names():
-            object.__setattr__(self, name, values[name])
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        """Return the names of the fields; each kind is a dataclass."""
-        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
-
-    @property
-    def title(self) -> str:
-        """The name, and whom it is about if not everybody."""
-        return self.name if self.users is None else f"{self.name} [{self.users}]"
-
-    @property
-    def short_title(self) -> str:
-        """The title, cut off where it is too long for a line."""
-        return self.title if len(self.title) <= 60 else f"{self.title[:59]}…"
+        super()._fill(**{**values, "min_group_size": int(values["min_group_size"])})
 
     # Whom it is about
 
@@ -99,30 +73,7 @@ class Study(Document, ABC, Generic[EvidenceT, OptionsT, ResultT]):
         """The digest of the study of everybody: users pay once for it, in whichever part they are."""
         return self.digest if self.users is None else self.with_users(None).digest
 
-    @property
-    def cost(self) -> ReleaseCost:
-        """What a release, or an estimate from reports alone, costs each user."""
-        return ReleaseCost(self.whole_digest, self.name, self.privacy, self.privacy, self.users)
-
     # Text
-
-    def device_json(self) -> str:
-        """Write the text that devices get and need."""
-        return self.to_json()
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the text that devices get, by which reports, summaries and ledgers know the study."""
-        return hashlib.sha256(self.device_json().encode()).hexdigest()
-
-    def check_digest(self, digest: str, what: str) -> None:
-        """Raise `ProtocolError` unless reports or files with this digest were made for this study.
-
-        A part of the users takes what was made for the study of everybody: the devices did the same.
-        """
-        if digest not in (self.digest, self.whole_digest):
-            mine = f"{self.digest[:12]}… ({self.title!r})"
-            raise ProtocolError(f"The {what} belong to study {digest[:12]}…, not to {mine}.")
 
     def _last_fields(self) -> dict[str, Any]:
         """Return the fields that end the text of every kind: channel and users."""
@@ -137,41 +88,9 @@ class Study(Document, ABC, Generic[EvidenceT, OptionsT, ResultT]):
     # Reports and summaries
 
     @property
-    def n_codes(self) -> int:
-        """Number of different reports."""
-        return self.channel.n_codes
-
-    @property
-    def n_counts(self) -> int:
-        """Number of counts that summarize all reports."""
-        return self.n_codes
-
-    @property
-    def reports_are_bits(self) -> bool:
-        """Whether a report is counted bit by bit, so that it adds to several counts or to none."""
-        return False
-
-    @property
     @abstractmethod
     def n_sums(self) -> int:
         """Number of exact sums that summarize the trusted group."""
-
-    @property
-    def reports_between(self) -> tuple[int, int]:
-        """The smallest and the largest report that a device can send."""
-        return 0, self.n_codes - 1
-
-    @abstractmethod
-    def draw_codes(self, values: Any, random_state: Seed) -> NDArray[Any]:  # noqa: ANN401
-        """Draw one code for each value."""
-
-    def randomize(self, values: ArrayLike, *, random_state: Seed = None) -> Reports:
-        """Randomize values as users' devices do: one report each, with the study's digest.
-
-        Values that are missing are refused: there is no report for what is not there. With a ``random_state`` it is a
-        simulation, and not private.
-        """
-        return Reports(self.draw_codes(values, random_state), self.digest, seeded=random_state is not None)
 
     @abstractmethod
     def summarize_trusted(self, values: ArrayLike) -> TrustedSummary:
@@ -179,37 +98,6 @@ class Study(Document, ABC, Generic[EvidenceT, OptionsT, ResultT]):
 
         Missing, NaN and infinite values are left out and counted.
         """
-
-    def receive(self, reports: Reports | ArrayLike) -> Received:
-        """Return the reports that can have been made for this study; those of another one are refused."""
-        between = self.reports_between
-        return receive(reports, between=between, check_digest=lambda digest: self.check_digest(digest, "reports"))
-
-    def refuse_bad_reports(self, rejected: int, count: int) -> None:
-        """Raise `DataError` if more than one in a hundred reports is invalid."""
-        refuse_bad_reports(rejected, count, between=self.reports_between)
-
-    def tally(self, codes: NDArray[Any]) -> IntArray:
-        """Count valid reports, so that the counts of shards add up: how many have each code."""
-        return np.bincount(codes.astype(np.int64, copy=False), minlength=self.n_counts).astype(np.int64)
-
-    def summarize_local(self, reports: Reports | ArrayLike) -> LocalSummary:
-        """Summarize the local group's reports as one count per code; what is no code is left out and counted.
-
-        `Reports` of another study are refused. Plain integers are taken at their word: nothing ties them to the study,
-        and the summary says so (``tied`` is False).
-        """
-        got = self.receive(reports)
-        counts = tuple(self.tally(got.codes).tolist())
-        return LocalSummary(self.digest, len(got.codes), counts, got.rejected, got.tied, got.seeded)
-
-    @abstractmethod
-    def forged(self, local: LocalSummary) -> Forged:
-        """Test whether reports, of which there are some, can have come out of the study's channel."""
-
-    def implausible(self, local: LocalSummary) -> int:
-        """Return a lower bound on the number of forged reports; `DataError` if nothing ties them to the study."""
-        return refuse_forged(self.forged(local), local) if local.count else 0
 
     @abstractmethod
     def decode(self, local: LocalSummary) -> EvidenceT:

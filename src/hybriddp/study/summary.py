@@ -22,11 +22,10 @@ from hybriddp.study.reports import check_same_study
 _LARGEST = 1 << 62
 
 
-class _Summary(ABC):
-    """Text and sum of both kinds of summaries."""
+class Summary(ABC):
+    """Text and sum of all kinds of summaries."""
 
     study: str
-    count: int
 
     def to_json(self) -> str:
         """Write the summary as text."""
@@ -40,7 +39,7 @@ class _Summary(ABC):
             return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()})
         except (TypeError, ValueError):
             # Not chained: what was wrong with the text would show what is in it.
-            raise_unchained(DataError(f"The text is not a {cls.__name__}."))
+            raise_unchained(DataError(f"The text is not of type {cls.__name__}."))
 
     def __add__(self, other: object) -> Self:
         if not isinstance(other, type(self)):
@@ -57,7 +56,7 @@ class _Summary(ABC):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TrustedSummary(_Summary):
+class TrustedSummary(Summary):
     """Exact sums over the trusted group: not private.
 
     Its ``repr`` shows the number of users only, so that a log or a notebook does not give the sums away.
@@ -100,7 +99,7 @@ class TrustedSummary(_Summary):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LocalSummary(_Summary):
+class LocalSummary(Summary):
     """Counts of the local group's reports: private already, since every report is."""
 
     study: str

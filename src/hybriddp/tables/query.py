@@ -131,7 +131,7 @@ class Query(ABC):
     @property
     def whole_digests(self) -> set[str]:
         """Digests that every report may carry."""
-        return {self.study.digest, self.study.whole_digest}
+        return {self.question.digest, self.question.whole_digest}
 
     @cached_property
     def part_digests(self) -> dict[Key, str]:
@@ -147,7 +147,7 @@ class Query(ABC):
 
     def summarize_reports(self, reports: Reports, key: Key | None) -> Any:  # noqa: ANN401
         """Summarize reports of all local users, or of those with a key."""
-        study = self.study if key is None else self.study.part(self.group, key)
+        study = self.question if key is None else self.study.part(self.group, key)
         return study.summarize_local(reports)
 
     def cells(self, frame: Frame, origin: Origin | None = None) -> Frame:

@@ -1,12 +1,9 @@
 r"""Mean and covariance of all points, and the main directions that they give.
 
-Mean and covariance of all points: a first estimate about the middle of the box, then a finer one about that mean.
-
-The main directions of the points: coordinates of which the first few say nearly everything about clusters.
-
-They are the eigenvectors of the covariance, by falling variance $\lambda_j$, about the mean. A center that is known
-only in the first $m$ coordinates is at 0 in the others, and the nearest of such centers is the same in $m$ dimensions
-as in all.
+Moments are estimated about the middle of the box, then finer ones about that mean. The main directions are coordinates
+of which the first few say nearly everything about clusters: the eigenvectors of the covariance, by falling variance
+$\lambda_j$, about the mean. A center that is known only in the first $m$ coordinates is at 0 in the others, and the
+nearest of such centers is the same in $m$ dimensions as in all.
 
 **How many of them to ask for.** A report of a residual in $m$ dimensions is clipped to a length that grows like
 $\sqrt m$, and so does its noise: in each coordinate, a variance of $v_m$ for a shift. Of the variance between clusters,
@@ -64,9 +61,11 @@ def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepRes
     shift, shift_variance = mean_shift(shifts, result.answers[1], radius, math.sqrt(square.value / d))
     # The square of a noisy mean is too large by its variance.
     moved = float(shift @ shift)
-    found = (square.value - max(moved - d * shift_variance, 0.0)) / d
-    doubt, before = (square.variance + 4 * moved * shift_variance) / d**2, (tuning.USUAL_ERROR * usual) ** 2
-    spread = usual + before / (before + doubt) * (found - usual)  # also if nobody was asked: then the doubt is infinite
+    measured = (square.value - max(moved - d * shift_variance, 0.0)) / d
+    variance, before = (square.variance + 4 * moved * shift_variance) / d**2, (tuning.USUAL_ERROR * usual) ** 2
+    spread = usual + before / (before + variance) * (
+        measured - usual
+    )  # also if nobody was asked: then the variance is infinite
     least, most = tuning.LEAST_VARIANCE * problem.mean_squared_width, tuning.MOST_VARIANCE * problem.mean_squared_width
     return InitialMoments(
         mean=np.clip(middle + shift, 0.0, problem.widths),
@@ -109,8 +108,8 @@ def estimate_moments(
         spread = float(
             np.clip(_blended(totals) / d, 0.3 * initial.coordinate_variance, 3 * initial.coordinate_variance)
         )
-        found, variance = mean_shift(asks[1], result.answers[1], radius, math.sqrt(spread))
-        shift = found * initial.mean_variance / (initial.mean_variance + variance)
+        measured, variance = mean_shift(asks[1], result.answers[1], radius, math.sqrt(spread))
+        shift = measured * initial.mean_variance / (initial.mean_variance + variance)
         shapes.append(moments.second_moments(asks[2], result.answers[2], spread))
     if statistic is not None and result.release is not None:
         bias = tuning.MATRIX_RADII[bound]

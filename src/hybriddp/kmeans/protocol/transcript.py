@@ -1,7 +1,7 @@
 """A server's state as text: what has been published so far, and nothing that has not."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp.channels.channel import is_integer
+from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy
@@ -57,6 +58,15 @@ class ServerState(Document):
             "open_round": None if self.open_round is None else json.loads(self.open_round),
         }
         return fields if self.ledger_nonce is None else {**fields, "ledger_nonce": self.ledger_nonce}
+
+    def joined(self) -> "ServerState":
+        """Let a ledger record the study from now on; `ProtocolError` if it would lack what was released."""
+        if self.pending_release is not None or any(result.release is not None for result in self.results):
+            raise ProtocolError(
+                "This study began without a ledger; its first releases are not in this one. Go on without a ledger, "
+                "and record what the study spends with Ledger.spend."
+            )
+        return replace(self, in_ledger=True)
 
     @classmethod
     def _read(cls, fields: dict[str, Any]) -> Self:
