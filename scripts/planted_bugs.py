@@ -708,7 +708,7 @@ BUGS = (
     ),
     Bug(
         "server: a result of quantiles shows whether all trusted values are in one bin",
-        '{"estimate": published, "answer": on_a_page(str(estimate))},\n            quantiles_page(',
+        '{"estimate": published, "answer": str(estimate)},\n            quantiles_page(',
         '{"estimate": published, "one": max(self._trusted(gathered).counts) == gathered.n_trusted},\n'
         "            quantiles_page(",
         ("service/test_noninterference.py",),

@@ -24,7 +24,7 @@ def test_bars_have_whiskers_and_both_groups_beside_them(k: int, bars: int, more:
     axes: Any = figure.axes[0]
     assert len(axes.patches) == bars
     assert len(axes.get_yticklabels()) == bars
-    widths = [100 * row.share for row in (found.rows() if k <= 50 else found.top(50))]
+    widths = [100 * row.value for row in (found.rows() if k <= 50 else found.top(50))]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx(widths)
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [

@@ -144,9 +144,10 @@ def test_discovery_finds_short_words_and_the_trusted_group_long_ones(small: Heav
     assert found.method == "discovery"
     assert set(found.items) == {*SHARES, "~~~~~~"}
     for item, share in SHARES.items():
-        row = next(row for row in found.rows() if row.item == item)
-        assert abs(row.share - share) < z_limit(len(SHARES)) * row.standard_error + 0.01
-        assert (row.weight > 0.999) == (item == "pineapple")  # too long for a code
+        weight = found.weight[found.items.index(item)]
+        row = next(row for row in found.rows() if row.name == item)
+        assert abs(row.value - share) < z_limit(len(SHARES)) * row.standard_error + 0.01
+        assert (weight > 0.999) == (item == "pineapple")  # too long for a code
     assert found.n_without_code == 1
     told = found.explain()
     assert "strings of up to 6 bytes" in told

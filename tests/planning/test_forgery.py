@@ -88,7 +88,7 @@ def test_forged_reports_list_an_item_from_as_many_as_is_said() -> None:
         codes[:forged] = group * channel.n_codes + function * channel.n_values + values
         sent = Reports(codes.astype(np.uint32), question.digest)
         found = study.estimate(trusted=["alpha"] * 50, local=sent, random_state=4)
-        assert ("evil" in [row.item for row in found.rows()]) is listed
+        assert ("evil" in [row.name for row in found.rows()]) is listed
     dictionary = plan_frequencies(n_users=1000, trusted_fraction=0.1, epsilon=1, shares=[0.5, 0.5])
     assert dictionary.forged_to_list is None
     by_list = plan_frequencies(n_users=10**6, trusted_fraction=0.01, epsilon=1, delta=1e-6, n_items=100)

@@ -98,7 +98,7 @@ def test_a_list_with_nothing_on_it_closes_the_study(kept_server: Running) -> Non
     assert [step["state"] for step in listed["steps"]] == ["released", "pending"]
     released = kept_server.move("release", "rare")
     assert released.status_code == 200, released.text
-    assert released.json()["estimate"]["items"] == []
+    assert released.json()["estimate"]["rows"] == []
     assert kept_server.http.get("/studies/rare/result.html").status_code == 200
 
 
@@ -110,7 +110,7 @@ def test_a_study_that_closes_before_its_list(kept_server: Running) -> None:
         kept_server.http.post("/studies/late/values", headers=kept_server.token(f"t{i}", "late"), json=body)
     kept_server.move("close", "late")
     assert refused(kept_server.move("list", "late")) == "refused"
-    assert kept_server.move("release", "late").json()["estimate"]["items"] == ["word"]
+    assert kept_server.move("release", "late").json()["estimate"]["rows"][0]["name"] == "word"
 
 
 def test_what_is_refused(kept_server: Running) -> None:

@@ -22,8 +22,7 @@ from hybriddp.items.counts import ItemCounts
 from hybriddp.items.discovery import DISCOVERY
 from hybriddp.items.protocol import AskedQuestion, take_steps
 from hybriddp.randomness import simulation_generator
-from hybriddp.reporting.warnings import HEADING
-from hybriddp.reporting.wording import percent
+from hybriddp.reporting.wording import HEADING, percent
 from hybriddp.shares import counts_diagnostics
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 from hybriddp.tables import CsvFormat
@@ -337,10 +336,6 @@ def _show_all(answers: Sequence[HeavyHitters]) -> None:
         say(answer.explain())
 
 
-def _draw(answers: Sequence[HeavyHitters], path: Path) -> None:
-    answers[0].plot(path)
-
-
 def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     """How many items were missing, and how many reports were rejected: for the curator."""
     items, reports = ([s for s in group if s is not None] for group in (trusted, local))
@@ -359,4 +354,4 @@ def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     return "\n".join(lines)
 
 
-_VIEW = View(_show_all, _draw, _diagnostics)
+_VIEW = View(_show_all, HeavyHitters.plot_parts, _diagnostics)

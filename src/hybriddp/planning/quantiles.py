@@ -24,9 +24,8 @@ from hybriddp import _check
 from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.expected import ExpectedFits, expected_fits, forged_rank_shift
-from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit
-from hybriddp.distribution.quantile import asked, quantile
+from hybriddp.distribution.quantile import USUAL, asked, quantile
 from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
 from hybriddp.planning.quantile_law import answer_law

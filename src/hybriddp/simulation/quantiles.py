@@ -20,9 +20,8 @@ from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.expected import expected_fits, pattern_chances
-from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit
-from hybriddp.distribution.quantile import asked, quantile
+from hybriddp.distribution.quantile import USUAL, asked, quantile
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import ParameterError
 from hybriddp.grid import read_only

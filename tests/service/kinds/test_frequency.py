@@ -138,7 +138,7 @@ def test_one_group_alone() -> None:
     kind = FrequencyKind(YES_NO)
     for found in (gathered(YES_NO, ["yes"] * 3, []), gathered(YES_NO, [], [0, 1, 1])):
         released = kind.release(found, single_group=True, ledger=Ledger(YES_NO.privacy))
-        assert len(released.result["estimate"]["shares"]) == 2
+        assert len(released.result["estimate"]["rows"]) == 2
         with pytest.raises(DataError):
             kind.release(found, single_group=False, ledger=Ledger(YES_NO.privacy))
 
@@ -175,4 +175,4 @@ def test_whatever_the_reports_are_there_is_a_release_that_tells(n_categories: in
             assert found.result["answer"].startswith(words)
             for page in (found.page, found.curator_page):
                 assert page.index(words) < page.index('class="answer"')
-            assert all(0 <= low <= high <= 1 for low, high in zip(estimate["lower"], estimate["upper"], strict=True))
+            assert all(0 <= row["lower"] <= row["upper"] <= 1 for row in estimate["rows"])
