@@ -28,7 +28,6 @@ def test_help_names_every_command_and_exit_code() -> None:
         "mean",
         "frequencies",
         "heavy-hitters",
-        "plan-frequencies",
         "channel",
         "randomize",
         "figures",

@@ -226,7 +226,7 @@ def test_a_column_that_a_file_does_not_have(users: Path) -> None:
 
 
 def test_a_plan_says_how_long_the_list_will_be(tmp_path: Path) -> None:
-    base = ["plan-frequencies", "--users", "1,000,000", "--trusted", "1%", "--epsilon", "1", "--items", "10,000"]
+    base = ["plan", "--users", "1,000,000", "--trusted", "1%", "--epsilon", "1", "--items", "10,000"]
     result = RUN.invoke(cli.app, [*base, "--delta", "1e-6", "--plot", str(tmp_path / "plan.png")])
     assert result.exit_code == 0
     assert "about 38 items" in result.output

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp import plan
-from hybriddp.planning.evaluate import detectable_change
+from hybriddp.planning.estimators import detectable_change
 from hybriddp.study.intervals import NoiseLaw
+from tests.planning.settings import plan_mean
 
 
 def test_for_normal_errors_it_is_the_textbook_formula() -> None:
@@ -35,7 +35,7 @@ def test_nothing_uncertain_is_told_apart_at_once() -> None:
 
 
 def test_other_people_each_time_make_a_change_harder_to_tell() -> None:
-    made = plan(n_users=1_000, trusted_fraction=0.5, epsilon=4, bounds=(0, 100), mean=50, sd=30)
+    made = plan_mean(n_users=1_000, trusted_fraction=0.5, epsilon=4, bounds=(0, 100), mean=50, sd=30)
     ours = made["adaptive"]
     assert ours.detectable.worst > 2.7 * 2**0.5 * ours.rmse.worst
     law = (ours.rmse.worst**2 + 30**2 / 1000) ** 0.5
@@ -44,6 +44,6 @@ def test_other_people_each_time_make_a_change_harder_to_tell() -> None:
 
 def test_a_lasting_gap_does_not_hide_a_change() -> None:
     known = {"n_users": 10_000, "trusted_fraction": 0.05, "epsilon": 1.0, "bounds": (0, 100), "sd": 20.0}
-    alike, apart = plan(**known), plan(**known, mean_gap=5.0)
+    alike, apart = plan_mean(**known), plan_mean(**known, mean_gap=5.0)
     assert apart["known-variance"].detectable == alike["known-variance"].detectable
     assert apart["known-variance"].rmse.worst > 2 * alike["known-variance"].rmse.worst

@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp import plan
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
-from hybriddp.planning import Plan, Span
-from hybriddp.planning.scenario import crowd_like, largest_sd
+from hybriddp.planning import MeanPlan, Span
+from hybriddp.planning.shape import beta_counts, largest_sd
 from hybriddp.theory import Setting, gaussian_noise, laplace_noise
+from tests.planning.settings import plan_mean
 
 GOOD = {"n_users": 10_000, "trusted_fraction": 0.01, "epsilon": 1.0, "bounds": (0, 240), "sd": 30.0}
 
 
-def _plan(**changes: object) -> Plan:
-    return plan(**{**GOOD, **changes})
+def _plan(**changes: object) -> MeanPlan:
+    return plan_mean(**{**GOOD, **changes})
 
 
 # Definition: the paper's estimators are those of the theory
@@ -33,7 +33,7 @@ def _plan(**changes: object) -> Plan:
 def test_the_papers_estimators_are_those_of_the_theory(
     n: int, c: float, epsilon: float, width: float, spread: float, gap: float
 ) -> None:
-    made = plan(
+    made = plan_mean(
         n_users=n, trusted_fraction=c, epsilon=epsilon, bounds=(5, 5 + width), sd=spread * width, mean_gap=gap * width
     )
     width = made.width
@@ -138,7 +138,7 @@ def test_gaussian_noise_has_another_law() -> None:
 
 def test_crowds_have_the_moments_they_are_made_for() -> None:
     for mean, sd in ((0.5, 0.2), (0.02, 0.03), (0.3, largest_sd(0.3)), (0.9, 0.0)):
-        crowd = crowd_like(mean, sd)
+        crowd = beta_counts(mean, sd)
         assert crowd.mean == pytest.approx(mean, abs=2e-3)
         assert math.sqrt(crowd.variance) == pytest.approx(sd, rel=0.02, abs=1e-6)
 

@@ -6,7 +6,7 @@ from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.grid import Grid
 from hybriddp.planning.quantile_law import AnswerLaw, answer_law
-from hybriddp.planning.quantiles import plan_quantiles
+from tests.planning.settings import plan_quantiles
 
 
 def _fit(masses: np.ndarray, error: float) -> DistributionFit:

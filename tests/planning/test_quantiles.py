@@ -7,8 +7,8 @@ import pytest
 from hybriddp.channels.masked import MaskedResponse
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import ParameterError
-from hybriddp.planning.quantiles import plan_quantiles, solve_quantiles
-from hybriddp.simulation import simulate_quantiles
+from hybriddp.simulation import simulate
+from tests.planning.settings import plan_quantiles, solve_quantiles
 
 LATENCY: dict[str, Any] = {"bounds": (0, 10_000), "scale": "log", "shape": "lognormal(550, 520)"}
 
@@ -42,9 +42,7 @@ def test_the_plan_is_what_the_pipeline_does(fraction: float) -> None:
     """Of 50 trials and 4 quantiles; isotonic regression may make the local group's noise a fifth smaller."""
     study = DistributionStudy("x", bounds=(0, 10_000), epsilon=2, scale="log")
     made = plan_quantiles(n_users=100_000, trusted_fraction=fraction, epsilon=2, **LATENCY)
-    seen = simulate_quantiles(
-        LATENCY["shape"], study=study, n_users=100_000, trusted_fraction=fraction, trials=50, random_state=1
-    )
+    seen = simulate(study, LATENCY["shape"], n_users=100_000, trusted_fraction=fraction, trials=50, random_state=1)
     planned = np.sqrt(np.mean([row.rank_error**2 for row in made.rows]))
     observed = np.sqrt(np.mean([outcome.rank_error**2 for outcome in seen.outcomes]))
     assert 0.65 < observed / planned < 1.3
@@ -58,7 +56,7 @@ def test_the_plan_is_what_the_pipeline_does(fraction: float) -> None:
 def test_what_is_found_is_enough_and_a_little_less_is_not(for_: str) -> None:
     known: dict[str, Any] = {"n_users": 200_000, "trusted_fraction": 0.01, "epsilon": 1}
     del known[for_]
-    found = solve_quantiles(for_=for_, q=0.95, target_error=60, **known, **LATENCY)
+    found = solve_quantiles(for_=for_, at=(0.95,), target_rmse=60, **known, **LATENCY)
     (row,) = found.plan.rows
     assert row.value_error is not None
     assert row.value_error <= 60
@@ -84,9 +82,9 @@ def test_noise_may_lead_as_far_as_the_bounds() -> None:
 @pytest.mark.parametrize(("fraction", "missing"), [(0, "trusted_rank_error"), (1, "local_rank_error")])
 def test_a_group_that_is_not_there_has_no_error_in_json(fraction: int, missing: str) -> None:
     made = plan_quantiles(n_users=1000, trusted_fraction=fraction, epsilon=1, bounds=(0, 1))
-    played = simulate_quantiles(
+    played = simulate(
+        DistributionStudy("x", bounds=(0, 1), epsilon=1),
         "beta(2, 5)",
-        study=DistributionStudy("x", bounds=(0, 1), epsilon=1),
         n_users=1000,
         trusted_fraction=fraction,
         trials=2,
@@ -103,24 +101,28 @@ def test_quantiles_are_named_in_a_sequence(at: Any) -> None:
     with pytest.raises(ParameterError, match="^at must be"):
         plan_quantiles(n_users=1000, trusted_fraction=0.1, epsilon=1, bounds=(0, 1), at=at)
     with pytest.raises(ParameterError, match="^at must be"):
-        simulate_quantiles("beta(2, 5)", study=study, n_users=1000, trusted_fraction=0.1, trials=2, at=at)
+        simulate(study, "beta(2, 5)", n_users=1000, trusted_fraction=0.1, trials=2, at=at)
 
 
 def test_a_rank_error_needs_no_shape() -> None:
-    found = solve_quantiles(for_="n_users", q=0.5, target_rank_error=0.01, trusted_fraction=0, epsilon=1, bounds=(0, 1))
+    found = solve_quantiles(
+        for_="n_users", at=(0.5,), target_rank_error=0.01, trusted_fraction=0, epsilon=1, bounds=(0, 1)
+    )
     assert found.plan.row(0.5).rank_error == pytest.approx(0.01, rel=0.01)
 
 
 def test_what_is_wrong_or_out_of_reach_is_refused() -> None:
     known: dict[str, Any] = {"trusted_fraction": 0.01, "epsilon": 1}
-    with pytest.raises(ParameterError, match="target_error must be given, or target_rank_error is, but not both"):
-        solve_quantiles(for_="n_users", q=0.5, **known, **LATENCY)
+    with pytest.raises(ParameterError, match="target_rmse must be given, or target_rank_error is, but not both"):
+        solve_quantiles(for_="n_users", at=(0.5,), **known, **LATENCY)
     with pytest.raises(ParameterError, match="shape must be given for an error in the units of the values"):
-        solve_quantiles(for_="n_users", q=0.5, target_error=1, **known, bounds=(0, 1))
-    with pytest.raises(ParameterError, match="epsilon must be left out when solving for epsilon"):
-        solve_quantiles(for_="epsilon", q=0.5, target_error=1, n_users=100, **known, **LATENCY)
-    with pytest.raises(ParameterError, match="target_rank_error must be at least .*, which is all that can be reached"):
-        solve_quantiles(for_="trusted_fraction", q=0.5, target_rank_error=1e-6, n_users=1000, epsilon=1, bounds=(0, 1))
+        solve_quantiles(for_="n_users", at=(0.5,), target_rmse=1, **known, bounds=(0, 1))
+    with pytest.raises(ParameterError, match="n_users must be left out when solving for n_users"):
+        solve_quantiles(for_="n_users", at=(0.5,), target_rmse=1, n_users=100, **known, **LATENCY)
+    with pytest.raises(ParameterError, match="target_rank_error must be at least .*: not even if all users trust"):
+        solve_quantiles(
+            for_="trusted_fraction", at=(0.5,), target_rank_error=1e-6, n_users=1000, epsilon=1, bounds=(0, 1)
+        )
     with pytest.raises(ParameterError, match="at must be"):
         plan_quantiles(n_users=1000, bounds=(0, 1), at=(0.0,), **known)
 

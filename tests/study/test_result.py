@@ -2,9 +2,10 @@
 
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from rich.console import Console
 
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.kmeans.result import PublishedCenters
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.reporting.wording import ASSUMES_ALIKE, SINGLE_MODEL, UNTIED
@@ -91,6 +93,7 @@ def test_the_same_facts_have_the_same_names_and_all_are_documented() -> None:
         assert (told["version"], told["privacy"]["seeded"], told["privacy"]["counted"]) == (1, True, False)
         names = {*told, *told["privacy"], *told["curator"], *told["rows"][0], *told["curator"]["rows"][0]}
         assert names <= documented
+    assert {field.name for field in fields(PublishedCenters)} <= documented
 
 
 @each_kind
@@ -108,7 +111,7 @@ def test_numbers_are_rounded_to_their_step_and_intervals_outwards(kind: str) -> 
             if level == 0.95:
                 assert unrounded["lower"] - size < row.lower + 1e-9 <= unrounded["lower"] + 2e-9
                 assert unrounded["upper"] - 2e-9 <= row.upper - 1e-9 < unrounded["upper"] + size
-    for wrong in (0, -1, 6000, "many", True):
+    for wrong in (0, -1, 6000, "many", math.nan, math.inf, True, [1]):
         with pytest.raises(ParameterError, match="^step must be"):
             result.published(step=wrong)
     for wrong in (0, 95):
@@ -173,6 +176,9 @@ def test_implausible_reports_are_told_wherever_the_answer_goes(kind: str) -> Non
     for text in _shown(result):
         assert "WARNING: at least 3 of the 20,000 local reports cannot come from this study" in text
     assert result.warnings[0].startswith("WARNING: at least 3")
+    assert str(result).startswith(result.warnings[0])
+    for html in (result.to_html(), result._repr_html_()):
+        assert '<p role="alert"><b>WARNING: at least 3' in html
     assert "at least 3 implausible reports" in repr(result)
     assert (result.to_dict()["implausible_reports"], made(kind).to_dict()["implausible_reports"]) == (3, 0)
     assert "implausible" not in repr(made(kind)) + made(kind).explain()

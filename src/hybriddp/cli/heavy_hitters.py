@@ -203,7 +203,7 @@ def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, acc
         least, n = study.rule.threshold, counts.n_users  # public numbers
         say(
             f"An item is listed if {least:,} of the {n:,} trusted users have it, noise included: a share of about "
-            f"{percent(least / n, 2)}. Where few people trust, local discovery finds more (hybriddp plan-frequencies).",
+            f"{percent(least / n, 2)}. Where few people trust, local discovery finds more (hybriddp plan).",
             err=True,
         )
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)

@@ -9,13 +9,12 @@ from hybriddp.reporting.wording import (
     ASSUMES_ALIKE,
     CLEARLY_DIFFER,
     FAR_APART,
-    HEADING,
     MAY_DIFFER,
     far_apart,
-    percent,
 )
+from hybriddp.study.diagnostics import Local, Trusted, part_words, write_diagnostics
 from hybriddp.study.published import Row
-from hybriddp.study.summary import LocalSummary, TrustedSummary
+from hybriddp.study.summary import TrustedSummary
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
@@ -29,7 +28,6 @@ FIRST_TIER_ONLY = (
 """Shown beside them where the weight was fixed beforehand: no other answer has a second tier."""
 NOT_ROUNDED = "These numbers are for the curator. Every user's own ε covers them, too."
 """Shown beside them where the weight was not."""
-_MANY = 0.05  # a fraction of clamped values from which on the bounds or the units are doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,30 +122,19 @@ def meaning(estimate: "Estimate") -> list[str]:
     return lines
 
 
-def diagnostics(
-    trusted: TrustedSummary | Iterable[TrustedSummary | None] | None,
-    local: LocalSummary | Iterable[LocalSummary | None] | None,
-) -> str:
-    """How many values were clamped, left out and rejected: for the curator, to find a mistake.
+def diagnostics(trusted: Trusted, local: Local) -> str:
+    """Write how many values were clamped, left out and rejected: for the curator, to find a mistake.
 
-    Not for publication, and it says so: these numbers tell about people, and no noise hides them. Nothing of this is in
-    a result, a warning or a page. Takes one summary of each group or many, such as those of all parts of the users;
-    None is left out.
+    Not for publication, and it says so. Takes one summary of each group or many, such as those of all parts of the
+    users; None is left out.
     """
-    values = [trusted] if isinstance(trusted, TrustedSummary) else [s for s in trusted or () if s is not None]
-    reports = [local] if isinstance(local, LocalSummary) else [s for s in local or () if s is not None]
-    lines = [HEADING]
-    if values:
-        count, clamped = sum(s.count for s in values), sum(s.clamped for s in values)
-        fraction = clamped / count if count else 0.0
-        advice = " Check the units and the bounds." if fraction > _MANY else ""
-        lines += [
-            f"Trusted values: {count:,} counted.",
-            f"Left out, with neither a value nor a report that can be used: {sum(s.missing for s in values):,}.",
-            f"Clamped to the bounds: {clamped:,} of {count:,} values ({percent(fraction)}).{advice}",
+
+    def lines(s: TrustedSummary) -> list[str]:
+        words = part_words(s.clamped, s.count, "Check the units and the bounds.")
+        return [
+            f"Trusted values: {s.count:,} counted.",
+            f"Left out, with neither a value nor a report that can be used: {s.missing:,}.",
+            f"Clamped to the bounds: {s.clamped:,} of {s.count:,} values {words}",
         ]
-    if reports:
-        count, rejected = sum(s.count for s in reports), sum(s.rejected for s in reports)
-        tied = "all tied to the study" if all(s.tied or not s.count for s in reports) else "not tied to the study"
-        lines.append(f"Local reports: {count:,} counted, {tied}; {rejected:,} are no codes.")
-    return "\n".join(lines)
+
+    return write_diagnostics(trusted, local, lines)

@@ -280,7 +280,8 @@ def risk(lam: float | None, laplace_fraction: float, theta: float) -> float:
         return theta**2
     noise, normal, laplace = _densities()
     y = theta + noise
-    estimated = np.where(np.abs(y) > lam, y - lam**2 / np.where(y == 0, 1.0, y), 0.0)
+    beyond = np.abs(y) > lam
+    estimated = np.where(beyond, y - lam**2 / np.where(beyond, y, 1.0), 0.0)
     density = laplace_fraction * laplace + (1 - laplace_fraction) * normal
     return float((estimated - theta) ** 2 @ density)
 

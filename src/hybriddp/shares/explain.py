@@ -1,20 +1,19 @@
 """Words about shares, and diagnostics for the curator."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybriddp.reporting.wording import ASSUMES_ALIKE, CLEARLY_DIFFER, HEADING, MAY_DIFFER, percent, to_precision_of
+from hybriddp.reporting.wording import ASSUMES_ALIKE, CLEARLY_DIFFER, MAY_DIFFER, to_precision_of
+from hybriddp.study.diagnostics import Local, Trusted, part_words, write_diagnostics
 from hybriddp.study.published import Row
-from hybriddp.study.summary import LocalSummary, TrustedSummary
+from hybriddp.study.summary import TrustedSummary
 
 if TYPE_CHECKING:
     from hybriddp.shares.result import ShareResult
 
 TOLD = 5
 """Rows that an explanation lists."""
-_MANY = 0.05  # a fraction of items outside of the categories from which on these are doubtful
 
 
 def share_words(row: Row) -> tuple[str, ...]:
@@ -51,28 +50,18 @@ def assumption(result: "ShareResult") -> list[str]:
     ]
 
 
-def counts_diagnostics(
-    trusted: TrustedSummary | Iterable[TrustedSummary | None] | None,
-    local: LocalSummary | Iterable[LocalSummary | None] | None,
-) -> str:
-    """How many items were missing or outside of the categories, and how many reports were rejected: for the curator.
+def counts_diagnostics(trusted: Trusted, local: Local) -> str:
+    """Write how many items were missing or outside of the categories, and how many reports are none: for the curator.
 
-    Not for publication, and it says so: these numbers tell about people, and no noise hides them. Nothing of this is in
-    a result or a warning. Takes one summary of each group or many; None is left out.
+    Not for publication, and it says so. Takes one summary of each group or many; None is left out.
     """
-    items = [trusted] if isinstance(trusted, TrustedSummary) else [s for s in trusted or () if s is not None]
-    reports = [local] if isinstance(local, LocalSummary) else [s for s in local or () if s is not None]
-    lines = [HEADING]
-    if items:
-        count, outside = sum(s.count for s in items), sum(s.outside for s in items)
-        fraction = outside / (count + outside) if count + outside else 0.0
-        advice = " Check the spelling of the categories, or ask with other=True." if fraction > _MANY else ""
-        lines += [
-            f"Trusted items: {count:,} counted; {sum(s.missing for s in items):,} rows have neither item nor report.",
-            f"Left out, being none of the categories: {outside:,} ({percent(fraction)}).{advice}",
+
+    def lines(s: TrustedSummary) -> list[str]:
+        advice = "Check the spelling of the categories, or ask with other=True."
+        return [
+            f"Trusted items: {s.count:,} counted; {s.missing:,} rows have neither item nor report.",
+            f"Left out, being none of the categories: {s.outside:,} "
+            f"{part_words(s.outside, s.count + s.outside, advice)}",
         ]
-    if reports:
-        count, rejected = sum(s.count for s in reports), sum(s.rejected for s in reports)
-        tied = "all tied to the study" if all(s.tied or not s.count for s in reports) else "not tied to the study"
-        lines.append(f"Local reports: {count:,} counted, {tied}; {rejected:,} are no codes.")
-    return "\n".join(lines)
+
+    return write_diagnostics(trusted, local, lines)

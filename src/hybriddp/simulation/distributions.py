@@ -30,7 +30,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, raise_unchained
 from hybriddp.grid import UNITS, Grid, as_floats
-from hybriddp.simulation.crowd import Crowd
+from hybriddp.simulation.crowd import ValueCounts
 
 _MASS = 10**15  # how many people stand for the whole law: smaller probabilities than one of them are left out
 _LEVELS = np.arange(1, 1000) / 1000
@@ -63,12 +63,12 @@ _ALL_FORMS = (
 class SimulatedPopulation:
     """Where the users of a simulation come from."""
 
-    crowd: Crowd  # their values, clamped to the bounds
+    values: ValueCounts  # their values, clamped to the bounds
     outside: float  # which fraction of the values lies outside of the bounds
     mean: float  # before clamping, in the units of the values
 
 
-def named(text: str, bounds: tuple[float, float] = (0.0, 1.0)) -> Crowd:
+def named(text: str, bounds: tuple[float, float] = (0.0, 1.0)) -> ValueCounts:
     """The distribution of that name, for example ``"beta(10, 10)"``, clamped to the bounds.
 
     Examples
@@ -78,7 +78,7 @@ def named(text: str, bounds: tuple[float, float] = (0.0, 1.0)) -> Crowd:
     >>> named("normal(60, 10)", bounds=(0, 240)).mean  # on the unit range
     0.25
     """
-    return population(text, bounds).crowd
+    return population(text, bounds).values
 
 
 def population(data: ArrayLike | str, bounds: tuple[float, float]) -> SimulatedPopulation:
@@ -91,7 +91,7 @@ def population(data: ArrayLike | str, bounds: tuple[float, float]) -> SimulatedP
     (0.02275, 40.0)
     """
     if not isinstance(data, str):
-        crowd, given = Crowd.of(data, bounds), as_floats(data)
+        crowd, given = ValueCounts.of(data, bounds), as_floats(data)
         outside = np.count_nonzero((given < bounds[0]) | (given > bounds[1])) / given.size
         return SimulatedPopulation(crowd, float(outside), math.fsum(given.ravel().tolist()) / given.size)
     grid = Grid.of(bounds)
@@ -111,7 +111,7 @@ def _bernoulli(grid: Grid, p: float) -> SimulatedPopulation:
     if 0 < p < _LEAST_PROBABILITY:
         raise ParameterError("p", f"0 or at least {_LEAST_PROBABILITY:g}", p)
     upper = round(p * _MASS)
-    crowd = Crowd(np.array([0, UNITS]), np.array([_MASS - upper, upper]))
+    crowd = ValueCounts(np.array([0, UNITS]), np.array([_MASS - upper, upper]))
     return SimulatedPopulation(crowd, 0.0, grid.lower + p * grid.width)
 
 
@@ -145,7 +145,7 @@ def _law(family: str, grid: Grid, one: float, other: float = 0.0) -> Any:  # noq
     return stats.lognorm(spread**0.5, scale=one * math.exp(-spread / 2))
 
 
-def _crowd_of(law: Any, grid: Grid) -> Crowd:  # noqa: ANN401  (a frozen distribution of scipy)
+def _crowd_of(law: Any, grid: Grid) -> ValueCounts:  # noqa: ANN401  (a frozen distribution of scipy)
     """People whose values have this law, clamped to the bounds of the grid."""
     levels = [law.ppf(_LEVELS), law.ppf(_RARE), law.isf(_RARE), grid.lower + grid.width * _DISTANCES]
     inside = np.clip(np.concatenate(levels), grid.lower, grid.upper)
@@ -164,7 +164,7 @@ def _crowd_of(law: Any, grid: Grid) -> Crowd:  # noqa: ANN401  (a frozen distrib
     # Whole people, those with the same value together.
     units, which = np.unique(grid.place(values).units.astype(np.int64), return_inverse=True)
     users = np.rint(np.bincount(which, masses) / masses.sum() * _MASS).astype(np.int64)
-    return Crowd(units[users > 0], users[users > 0])
+    return ValueCounts(units[users > 0], users[users > 0])
 
 
 def _read(text: str) -> tuple[str, list[float]]:

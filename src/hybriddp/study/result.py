@@ -42,19 +42,11 @@ Step = Fraction | Decimal | str | float | None
 
 
 class PrivateStudy(Protocol):
-    """A study, as far as its results need it."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
+    """A study, as far as a statement needs it."""
 
     @property
     def privacy(self) -> Privacy:
         """What every user is promised."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of its text."""
 
 
 @dataclass(frozen=True, slots=True)
