@@ -20,7 +20,6 @@ import pytest
 import hybriddp as hdp
 from hybriddp import cli
 from hybriddp.channels import (
-    DiscreteLaplace,
     LocalHashing,
     MaskedResponse,
     RandomizedResponse,
@@ -33,6 +32,7 @@ from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.study import Box
 from hybriddp.mean import LocalSummary, TrustedSummary
+from hybriddp.paper.laplace_channel import DiscreteLaplace
 from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.tables import summarize, trusted_points
 from hybriddp.tables.frames import read_columns

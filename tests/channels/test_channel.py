@@ -10,7 +10,6 @@ import pytest
 from hybriddp.channels import (
     Channel,
     ChoiceResponse,
-    DiscreteLaplace,
     LocalHashing,
     MaskedResponse,
     RandomizedResponse,
@@ -21,6 +20,7 @@ from hybriddp.channels import (
 from hybriddp.channels.channel import CHUNK
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError
+from hybriddp.paper.laplace_channel import DiscreteLaplace
 
 HALF = 1 << 31
 CHANNELS: list[Channel] = [

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.channels import DiscreteLaplace, channel_from_json
-from hybriddp.channels.laplace import _PRECISION, _below
+from hybriddp.channels import channel_from_json
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS
+from hybriddp.paper.laplace_channel import _PRECISION, DiscreteLaplace, _below
 from hybriddp.randomness import ByteSource, SystemBytes
 
 
