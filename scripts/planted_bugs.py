@@ -10,7 +10,7 @@ TEST = re.compile(r"^test_.*\.py$|\.test\.js$")
 
 RELEASE = ("release/**", "mean/**")
 CHANNELS = ("channels/**",)
-FREQUENCY = ("shares/test_answer.py", "shares/**", "items/**")
+FREQUENCY = ("items/test_protocol.py", "shares/**", "items/**")
 KMEANS = ("kmeans/test_audit.py", "kmeans/protocol/**", "kmeans/test_*.py", "kmeans/**")
 DISTRIBUTION = ("distribution/**",)
 GROUPS = ("study/test_groups.py",)

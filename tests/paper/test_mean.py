@@ -9,7 +9,7 @@ from scipy import stats
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.paper.mean import ESTIMATORS, PaperMean
 from hybriddp.release.mechanisms import mechanism_for
-from hybriddp.simulation.crowd import Crowd
+from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.theory import Setting, laplace_noise
 from tests.levels import LEVEL, z_limit
 
@@ -42,7 +42,7 @@ def test_every_estimator_errs_as_its_formula_says() -> None:
 @pytest.mark.statistical
 def test_the_sum_of_reports_is_drawn_at_once() -> None:
     """Against sums of single reports; noise that is a fifth larger does not pass."""
-    crowd, rng = Crowd(np.array([5]), np.array([20])), np.random.default_rng(3)
+    crowd, rng = ValueCounts(np.array([5]), np.array([20])), np.random.default_rng(3)
     for study in (LAPLACE, GAUSSIAN):
         fast = np.array([study._reports(crowd, rng) for _ in range(20_000)], float) - 100
         slow = mechanism_for(study.privacy).draw((20_000, 20), rng).sum(axis=1).astype(float)

@@ -62,7 +62,7 @@ def require_reports(life: HeavyLife, question: FrequencyStudy) -> None:
     assert again.json() == first.json()
     assert refused(server.report(question, "t0", codes[0], study_id="words")) == "duplicate"  # trusted before
     assert refused(life.send(Contribution("x", "reports", {"code": 0}))) == "wrong-digest"
-    assert refused(server.report(question, "y", question.oracle.n_codes, study_id="words")) == "out-of-range"
+    assert refused(server.report(question, "y", question.n_codes, study_id="words")) == "out-of-range"
     gone = {"digest": question.digest, "code": codes[1], "nonce": NONCE}
     for to in ("reports", "reports/withdraw"):
         answer = server.http.post(f"/studies/words/{to}", headers=server.token("gone", "words"), json=gone)

@@ -43,3 +43,11 @@ def changed(study: AnyStudy, **changes: object) -> str:
 def renamed(study: AnyStudy) -> AnyStudy:
     """Return the same study by another name."""
     return type(study).from_json(changed(study, name="another"))
+
+
+def at_epsilon(study: AnyStudy, epsilon: float) -> AnyStudy:
+    """Return the same question at another ε, with the channel that is best for it."""
+    asked: dict[str, Any] = {"name": study.name, "epsilon": epsilon}
+    if isinstance(study, FrequencyStudy):
+        return FrequencyStudy(**asked, categories=study.categories, other=study.other)
+    return type(study)(**asked, bounds=study.bounds)

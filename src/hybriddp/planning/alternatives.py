@@ -5,10 +5,9 @@ which moves their mean by $E[(X-u)_+]$, and no number of users makes that smalle
 """
 
 import math
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -87,17 +86,19 @@ def best_guess(epsilon: float) -> float:
     return 1 / (1 + math.exp(-epsilon))
 
 
-def epsilon_choices(plan: "MeanPlan") -> Iterator[EpsilonChoice]:
+def epsilon_choices(plan: "MeanPlan") -> tuple[EpsilonChoice, ...]:
     """Try quarter, half, once, twice and four times the ε of a plan, where there are such."""
+    rows = []
     for factor in EPSILON_FACTORS:
         epsilon = float(plan.privacy.epsilon) * factor
         if factor == 1 or _LEAST <= epsilon <= _MOST:
             other = plan if factor == 1 else plan.changed(epsilon=f"{epsilon:.3g}")
             text, ours = other.privacy.epsilon, other[OURS]
-            yield EpsilonChoice(text, best_guess(float(text)), ours.rmse, ours.half_width)
+            rows.append(EpsilonChoice(text, best_guess(float(text)), ours.rmse, ours.half_width))
+    return tuple(rows)
 
 
-def bounds_choices(plan: "MeanPlan") -> Iterator[BoundsChoice]:
+def bounds_choices(plan: "MeanPlan") -> tuple[BoundsChoice, ...]:
     """Try tighter and wider bounds, with the bound moved that is farther from the mean (the upper one if unknown).
 
     Bounds between which no values have the mean, spread or gap are left out.
@@ -109,12 +110,13 @@ def bounds_choices(plan: "MeanPlan") -> Iterator[BoundsChoice]:
         factor: (upper - width, upper) if from_above else (lower, lower + width) for factor, width in widths.items()
     }
     moved[1.0] = plan.bounds
+    rows = []
     if sd is None or mean is None:
         for bounds in moved.values():
             with suppress(ParameterError):
                 noise = plan.changed(bounds=bounds).errors[OURS]
-                yield BoundsChoice(bounds, None, None, None, noise, noise)
-        return
+                rows.append(BoundsChoice(bounds, None, None, None, noise, noise))
+        return tuple(rows)
     # Distances of the assumed values from the bound that stays.
     distance = (upper - mean if from_above else mean - lower) / plan.width
     values = beta_values(distance, sd / plan.width, _VALUES) * plan.width
@@ -130,7 +132,9 @@ def bounds_choices(plan: "MeanPlan") -> Iterator[BoundsChoice]:
             noise = plan.changed(bounds=bounds, **changes).errors[OURS]
             total = Span(math.hypot(noise.best, bias), math.hypot(noise.worst, bias))
             tail = _lognormal_excess(float(values.mean()), sd, widths[factor])
-            yield BoundsChoice(bounds, float(np.mean(values > widths[factor])), bias, tail, noise, total)
+            beyond = float(np.mean(values > widths[factor]))
+            rows.append(BoundsChoice(bounds, beyond, bias, tail, noise, total))
+    return tuple(rows)
 
 
 def _lognormal_excess(mean: float, sd: float, bound: float) -> float:
@@ -147,17 +151,18 @@ def _lognormal_excess(mean: float, sd: float, bound: float) -> float:
     return max(float(mean * ndtr(d + v) - bound * ndtr(d)), 0.0)
 
 
-def doublings(plan: "MeanPlan") -> Iterator[tuple[str, Span]]:
+def doublings(plan: "MeanPlan") -> dict[str, Span]:
     """Try twice the ε (one of `MeanPlan.epsilon_choices`), users or opt-ins, where that is possible."""
     epsilon = f"{2 * float(plan.privacy.epsilon):.3g}"
-    yield from ((f"ε = {epsilon}", row.rmse) for row in plan.epsilon_choices if row.epsilon == epsilon)
-    options: dict[str, dict[str, object]] = {
+    errors = {f"ε = {epsilon}": row.rmse for row in plan.epsilon_choices if row.epsilon == epsilon}
+    options: dict[str, dict[str, Any]] = {
         f"{2 * plan.n_users:,} users": {"n_users": 2 * plan.n_users},
         f"{2 * plan.n_trusted:,} opt-ins": {"trusted_fraction": 2 * plan.trusted_fraction},
     }
     for name, change in options.items():
         with suppress(ParameterError):  # nobody left who does not trust
-            yield name, plan.changed(**change).errors[OURS]  # type: ignore[arg-type]
+            errors[name] = plan.changed(**change).errors[OURS]
+    return errors
 
 
 def public_limit(plan: "MeanPlan") -> tuple[float, Span] | None:
@@ -205,12 +210,14 @@ def _trusted_only_wins(plan: "MeanPlan") -> int | None:
     return users if users <= plan.n_users else None
 
 
-def differences(plan: "MeanPlan") -> Iterator[Difference]:
+def differences(plan: "MeanPlan") -> tuple[Difference, ...]:
     """Try other gaps and spreads: gaps in standard deviations, or in tenths of the range."""
     gaps = [gap * plan.gap_unit for gap in GAPS if plan.allows_gap(gap * plan.gap_unit)]
     most = largest_sd(plan.unit_mean) * plan.width
     ratios = [ratio for ratio in RATIOS if plan.sd is None or plan.sd * max(ratio, 1.0) ** 0.5 <= most]
+    rows = []
     for gap, ratio in [(gap, 1.0) for gap in gaps] + [(0.0, ratio) for ratio in ratios]:
         errors = plan.changed(mean_gap=gap, variance_ratio=ratio).errors
         names = ("trusted-only", "full-local", "known-variance", OURS)
-        yield Difference(gap, ratio, *(errors[name].worst for name in names))
+        rows.append(Difference(gap, ratio, *(errors[name].worst for name in names)))
+    return tuple(rows)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from hybriddp import _check
 from hybriddp.errors import MissingExtraError, ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.reporting.html import Section, paragraphs, render_page, table, wide
+from hybriddp.reporting.html import Section, paragraphs, render_page, wide
+from hybriddp.reporting.html import table as html_table
 from hybriddp.reporting.wording import significant
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ MOST_USERS = 10**12
 
 
 class Table(NamedTuple):
-    """A table of a plan, as text."""
+    """Table of a plan, as text."""
 
     title: str
     headings: tuple[str, ...]
@@ -38,7 +39,7 @@ class Table(NamedTuple):
 
     def to_html(self) -> str:
         """Return the table as a block of a page; a last row that is ours stands out."""
-        return wide(table(self.headings, self.rows, last_is_ours=self.ours == len(self.rows) - 1), self.title)
+        return wide(html_table(self.headings, self.rows, last_is_ours=self.ours == len(self.rows) - 1), self.title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,7 @@ class Plan(ABC):
         picture = target.getvalue()
         sections = [
             Section("", paragraphs(self.headline())),
-            *(Section(one.title, [one.to_html(), *paragraphs([one.caption])]) for one in self.tables()),
+            *(Section(table.title, [table.to_html(), *paragraphs([table.caption])]) for table in self.tables()),
             Section("As a picture", [f'<div class="picture">{picture[picture.index("<svg") :]}</div>']),
             Section("In detail", paragraphs(self.details())),
         ]

@@ -16,8 +16,7 @@ from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
 from hybriddp.mean.study import MeanStudy
 from hybriddp.planning import alternatives, mean_tables, words
-from hybriddp.planning.alternatives import BoundsChoice, Crossovers, Difference, EpsilonChoice
-from hybriddp.planning.base import Plan, Poisoning, Table, readable
+from hybriddp.planning.base import Plan, Poisoning, readable
 from hybriddp.planning.estimators import OURS, Option, Span, errors, evaluate, window_channel
 from hybriddp.planning.shape import largest_sd
 from hybriddp.privacy import outright
@@ -195,35 +194,18 @@ class MeanPlan(Plan):
 
     # What else might be
 
-    @cached_property
-    def epsilon_choices(self) -> tuple[EpsilonChoice, ...]:
-        """Errors with other choices of ε: from a quarter to four times this one."""
-        return tuple(alternatives.epsilon_choices(self))
-
-    @cached_property
-    def bounds_choices(self) -> tuple[BoundsChoice, ...]:
-        """Errors with tighter and wider bounds, in noise and in clipped values."""
-        return tuple(alternatives.bounds_choices(self))
-
-    @cached_property
-    def crossovers(self) -> Crossovers:
-        """Numbers of users from which on it would be another plan."""
-        return alternatives.crossovers(self)
-
-    @cached_property
-    def differences(self) -> tuple[Difference, ...]:
-        """Typical errors if those who trust are different people."""
-        return tuple(alternatives.differences(self))
-
-    @cached_property
-    def doublings(self) -> dict[str, Span]:
-        """Typical errors with twice the ε, users or opt-ins."""
-        return dict(alternatives.doublings(self))
-
-    @cached_property
-    def public_limit(self) -> tuple[float, Span] | None:
-        """A limit of the spread, and half of the 95 % interval if it were public knowledge."""
-        return alternatives.public_limit(self)
+    epsilon_choices = cached_property(alternatives.epsilon_choices)
+    """Errors with other choices of ε: from a quarter to four times this one."""
+    bounds_choices = cached_property(alternatives.bounds_choices)
+    """Errors with tighter and wider bounds, in noise and in clipped values."""
+    crossovers = cached_property(alternatives.crossovers)
+    """Numbers of users from which on it would be another plan."""
+    differences = cached_property(alternatives.differences)
+    """Typical errors if those who trust are different people."""
+    doublings = cached_property(alternatives.doublings)
+    """Typical errors with twice the ε, users or opt-ins."""
+    public_limit = cached_property(alternatives.public_limit)
+    """A limit of the spread, and half of the 95 % interval if it were public knowledge."""
 
     def poisoning(self, forged: int) -> Poisoning:
         r"""Return how far ``forged`` contributions can move the answer.
@@ -242,17 +224,9 @@ class MeanPlan(Plan):
 
     # How it is shown
 
-    def headline(self) -> tuple[str, ...]:
-        """Return the answer: what you get, whether it is worth it, and what would change it."""
-        return words.headline(self)
-
-    def details(self) -> list[str]:
-        """Return the situation, what ε means and from where on it would be another plan."""
-        return words.details(self)
-
-    def tables(self) -> list[Table]:
-        """Return what ε and bounds cost, the estimators, and what groups that differ would do."""
-        return mean_tables.tables(self)
+    headline = words.headline
+    details = words.details
+    tables = mean_tables.tables
 
     def _facts(self) -> dict[str, Any]:
         asked = ("bounds", "sd", "mean", "mean_gap", "variance_ratio", "sd_at_most", "rmse", "mostly_noise")

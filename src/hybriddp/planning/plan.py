@@ -19,8 +19,8 @@ from hybriddp.shares.study import FrequencyStudy
 
 _PLANS: Mapping[type, Callable[..., Plan]] = {
     MeanStudy: MeanPlan.of,
-    FrequencyStudy: SharePlan.of_categories,
-    HeavyHitterStudy: SharePlan.of_items,
+    FrequencyStudy: SharePlan.of,
+    HeavyHitterStudy: SharePlan.of,
     DistributionStudy: QuantilePlan.of,
 }
 
@@ -67,7 +67,8 @@ def plan(study: Any, *, n_users: int, trusted_fraction: float, **assumptions: An
         Of shares: the slope of Zipf's law. The item of rank r has a share in proportion to r to the power of minus
         this. 0 if all are equally frequent; words, names and pages are near 1, which it is if not given.
     shares : sequence of float, optional
-        Of shares: the assumed shares themselves, instead of ``slope``.
+        Of shares: the assumed shares themselves, instead of ``slope``; of public categories one for each, *other*
+        included.
     shape : array_like or str, optional
         Of a `DistributionStudy`: what the values might look like. Public ones, or a distribution as for
         `hybriddp.simulate`, such as ``"lognormal(550, 520)"`` by mean and standard deviation.
@@ -156,16 +157,16 @@ def solve(
     --------
     >>> from hybriddp import DistributionStudy, MeanStudy
     >>> study = MeanStudy("pay", bounds=(0, 2_349_033), epsilon=1)
-    >>> found = solve(study, for_="trusted_fraction", target_rmse=2000, n_users=252_540, sd=53_254)
-    >>> found.plan.n_trusted, found.plan.rmse <= 2000
+    >>> wanted = solve(study, for_="trusted_fraction", target_rmse=2000, n_users=252_540, sd=53_254)
+    >>> wanted.plan.n_trusted, wanted.plan.rmse <= 2000
     (1853, True)
 
     How many users, of whom one percent trusts, until p95 is typically off by 50 ms?
 
     >>> latency = DistributionStudy("ms", bounds=(0, 10_000), epsilon=1, scale="log")
-    >>> found = solve(latency, for_="n_users", target_rmse=50, trusted_fraction=0.01, shape="lognormal(550, 520)",
-    ...               at=[0.95])
-    >>> print(f"{found.value:,.0f}")
+    >>> wanted = solve(latency, for_="n_users", target_rmse=50, trusted_fraction=0.01, shape="lognormal(550, 520)",
+    ...                at=[0.95])
+    >>> print(f"{wanted.value:,.0f}")
     358,101
     """
     _check.choice("for_", for_, UNKNOWNS)
@@ -179,6 +180,6 @@ def solve(
     fraction = 0.5 if trusted_fraction is None else _check.number("trusted_fraction", trusted_fraction, _check.WEIGHT)
     users = math.ceil(4 / max(min(fraction, 1 - fraction), 1e-9)) if n_users is None else n_users
     start = _unchecked(study, users, fraction, assumptions)
-    found = smallest(start, for_, target, name=name, trusted_fraction=fraction).checked()
-    values = {"epsilon": float(found.privacy.epsilon), "n_users": found.n_users}
-    return Solution(for_, values.get(for_, found.trusted_fraction), found)
+    solved = smallest(start, for_, target, name=name, trusted_fraction=fraction).checked()
+    values = {"epsilon": float(solved.privacy.epsilon), "n_users": solved.n_users}
+    return Solution(for_, values.get(for_, solved.trusted_fraction), solved)

@@ -22,13 +22,13 @@ def name(row: "QuantileRow") -> str:
     return f"p{100 * row.q:.10g}"
 
 
-def table(plan: "QuantilePlan") -> Table:
+def tables(plan: "QuantilePlan") -> list[Table]:
     """Return a row per quantile."""
     caption = (
         "error: typical (root mean squared). rank error: of the fraction of users below; beside it those of either "
         "group alone."
     )
-    return Table("Quantiles", _HEADINGS, [_cells(row) for row in plan.rows], caption)
+    return [Table("Quantiles", _HEADINGS, [_cells(row) for row in plan.rows], caption)]
 
 
 def _cells(row: "QuantileRow") -> tuple[str, ...]:

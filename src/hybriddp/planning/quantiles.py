@@ -29,7 +29,7 @@ from hybriddp.distribution.quantile import USUAL, asked, quantile
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import ParameterError
 from hybriddp.planning import quantile_words
-from hybriddp.planning.base import Plan, Table, plain
+from hybriddp.planning.base import Plan, plain
 from hybriddp.planning.quantile_law import answer_law
 from hybriddp.reporting.wording import percent
 from hybriddp.simulation.distributions import population
@@ -193,17 +193,9 @@ class QuantilePlan(Plan):
 
     # How it is shown
 
-    def headline(self) -> tuple[str, ...]:
-        """Return each quantile with its typical error, and what both groups together are better than."""
-        return quantile_words.headline(self)
-
-    def details(self) -> list[str]:
-        """Return what would be noise or open, what forged reports could do, and what the numbers rest on."""
-        return quantile_words.details(self)
-
-    def tables(self) -> list[Table]:
-        """Return a row per quantile."""
-        return [quantile_words.table(self)]
+    headline = quantile_words.headline
+    details = quantile_words.details
+    tables = quantile_words.tables
 
     def _facts(self) -> dict[str, Any]:
         return {

@@ -15,12 +15,12 @@ _LIKELY = 0.005
 _FEWER = 0.95  # an error below this fraction of another one is worth a word
 
 
-def table(plan: "SharePlan") -> Table:
+def tables(plan: "SharePlan") -> list[Table]:
     """Return some ranks; items that are hardly ever listed are left out."""
     caption = (
         "listed: how likely. error: typical, if it is listed; beside it that of either group alone, asked the same."
     )
-    return Table("Ranks", _HEADINGS, [_cells(row) for row in plan.rows if row.chance >= _LIKELY], caption)
+    return [Table("Ranks", _HEADINGS, [_cells(row) for row in plan.rows if row.chance >= _LIKELY], caption)]
 
 
 def headline(plan: "SharePlan") -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from hybriddp.items.coding import CODE_BITS
 from hybriddp.items.discovery import DICTIONARY, DISCOVERY, LIST, DiscoveryRule
 from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.planning import share_words
-from hybriddp.planning.base import Plan, Poisoning, Table, plain
+from hybriddp.planning.base import Plan, Poisoning, plain
 from hybriddp.privacy import Privacy
 from hybriddp.release.threshold import ThresholdRule
 from hybriddp.reporting.wording import percent
@@ -45,7 +45,7 @@ _SHOWN_RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 @dataclass(frozen=True, slots=True)
 class RankRow:
-    """The item of one rank: its share, the chance that it is listed, and the standard error of its share if it is."""
+    """Item of one rank: its share, the chance that it is listed, and the standard error of its share if it is."""
 
     rank: int
     share: float
@@ -62,33 +62,16 @@ class SharePlan(Plan):
     """What a study of shares or of heavy hitters would give, item by item: the most frequent one first."""
 
     shares: tuple[float, ...]
-    """The assumed shares, in descending order."""
+    """Assumed shares, in descending order."""
     slope: float | None
     """Of Zipf's law; None if the shares were given."""
     public: bool
     """Whether the categories are public; if not, they are discovered."""
 
     @classmethod
-    def of_categories(
+    def of(
         cls,
-        study: FrequencyStudy,
-        *,
-        n_users: int,
-        trusted_fraction: float,
-        slope: float = 1.0,
-        shares: Sequence[float] | None = None,
-    ) -> "SharePlan":
-        """Plan a study of public categories; see `hybriddp.plan`."""
-        sizes, n_items = cls.group_sizes(n_users, trusted_fraction), len(study.names)
-        assumed = _assumed(n_items, slope, shares)
-        if len(assumed) != n_items:
-            raise ParameterError("shares", f"one for each of {n_items:,} categories", list(shares or ()))
-        return cls(**sizes, privacy=study.privacy, shares=assumed, slope=_zipf(slope, shares), public=True)
-
-    @classmethod
-    def of_items(
-        cls,
-        study: HeavyHitterStudy,
+        study: FrequencyStudy | HeavyHitterStudy,
         *,
         n_users: int,
         trusted_fraction: float,
@@ -96,14 +79,20 @@ class SharePlan(Plan):
         slope: float = 1.0,
         shares: Sequence[float] | None = None,
     ) -> "SharePlan":
-        """Plan a study of heavy hitters; see `hybriddp.plan`."""
-        sizes = cls.group_sizes(n_users, trusted_fraction)
-        if shares is not None and n_items is not None:
-            raise ParameterError("n_items", "left out if there are shares", n_items)
-        if n_items is None:
-            n_items = 0 if study.domain is None else len(study.domain)
-        assumed, public = _assumed(n_items, slope, shares), study.domain is not None
-        return cls(**sizes, privacy=study.privacy, shares=assumed, slope=_zipf(slope, shares), public=public)
+        """Plan a study of public categories or of heavy hitters; see `hybriddp.plan`."""
+        named = study.names if isinstance(study, FrequencyStudy) else study.domain
+        if n_items is not None and (shares is not None or named is not None):
+            raise ParameterError("n_items", "left out if there are shares or a public list", n_items)
+        assumed = _assumed(n_items or len(named or ()), slope, shares)
+        if shares is not None and named is not None and len(assumed) != len(named):
+            raise ParameterError("shares", f"one for each of {len(named):,} categories", list(shares))
+        return cls(
+            **cls.group_sizes(n_users, trusted_fraction),
+            privacy=study.privacy,
+            shares=assumed,
+            slope=float(slope) if shares is None else None,
+            public=named is not None,
+        )
 
     @cached_property
     def method(self) -> str:
@@ -135,8 +124,7 @@ class SharePlan(Plan):
         need = CODE_BITS * math.log(2) - self.n_trusted * self._f * float(self.privacy.epsilon) / 2
         limit = np.sqrt(2 * np.maximum(need, 0.0))
         sd = self._discovery_share / math.sqrt(2 * CODE_BITS * math.log(2))
-        found: FloatArray = ndtr(self._f / sd - limit)
-        return found
+        return np.asarray(ndtr(self._f / sd - limit))
 
     @property
     def _discovery_share(self) -> float:
@@ -267,17 +255,9 @@ class SharePlan(Plan):
 
     # How it is shown
 
-    def headline(self) -> tuple[str, ...]:
-        """Return what you get, how wrong it would be, and whether a dictionary would help."""
-        return share_words.headline(self)
-
-    def details(self) -> list[str]:
-        """Return what forged reports could do, and what the numbers rest on."""
-        return share_words.details(self)
-
-    def tables(self) -> list[Table]:
-        """Return a row for some ranks."""
-        return [share_words.table(self)]
+    headline = share_words.headline
+    details = share_words.details
+    tables = share_words.tables
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -290,10 +270,6 @@ class SharePlan(Plan):
             "rmse_top_50": self.rmse_of_top(50),
             "ranks": [plain(row) for row in self.rows],
         }
-
-
-def _zipf(slope: float, shares: Sequence[float] | None) -> float | None:
-    return float(slope) if shares is None else None
 
 
 def _assumed(n_items: int, slope: float, shares: Sequence[float] | None) -> tuple[float, ...]:

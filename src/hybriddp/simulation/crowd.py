@@ -35,7 +35,7 @@ class ValueCounts:
 
     @classmethod
     def of(cls, values: ArrayLike, bounds: tuple[float, float]) -> "ValueCounts":
-        """The people with these values; missing ones are an error."""
+        """Count people by their value; missing values are an error."""
         placed = Grid.of(bounds).place(values)
         if placed.rejected or len(placed.units) < 2:
             raise DataError(
@@ -46,12 +46,12 @@ class ValueCounts:
 
     @property
     def count(self) -> int:
-        """How many people there are."""
+        """Number of people."""
         return int(self.users.sum())
 
     @property
     def total(self) -> int:
-        """The sum of their values, in units; in two parts, since that of very many people does not fit into 64 bits."""
+        """Sum of their values, in units; in two parts, since that of very many people does not fit into 64 bits."""
         many, few = self.users >> _PART_BITS, self.users & ((1 << _PART_BITS) - 1)
         return (int(self.units @ many) << _PART_BITS) + int(self.units @ few)
 
@@ -68,34 +68,34 @@ class ValueCounts:
 
     @property
     def split_variance(self) -> float:
-        """The same with divisor n - 1: what the formulas need if these very people are split at random."""
+        """Variance with divisor n - 1, which the formulas need if these very people are split at random."""
         return self.variance * self.count / (self.count - 1)
 
     def split(self, n_trusted: int, rng: np.random.Generator) -> "tuple[ValueCounts, ValueCounts]":
-        """Who trusts and who does not: everybody equally likely."""
+        """Draw who trusts and who does not, everybody equally likely."""
         trusted = rng.multivariate_hypergeometric(self.users, n_trusted, method="marginals")
         return ValueCounts(self.units, trusted), ValueCounts(self.units, self.users - trusted)
 
     def draw(self, n_users: int, rng: np.random.Generator) -> "ValueCounts":
-        """Other people, drawn independently from the distribution that this crowd is."""
+        """Draw other people independently from the distribution of these."""
         return ValueCounts(self.units, rng.multinomial(n_users, self.users / self.count))
 
 
 def code_counts(channel: WindowChannel, crowd: ValueCounts, rng: np.random.Generator) -> Counts:
-    """How many of the crowd's reports have each code: the law of counting what ``channel.sample`` gives."""
+    """Draw how many reports have each code, by the law of counting what ``channel.sample`` gives."""
     rows = _users_by_row(channel, crowd, lambda users, p: rng.binomial(users.astype(np.int64), p))
     some = np.flatnonzero(rows)
     return np.asarray(rng.multinomial(rows[some].astype(np.int64), channel.probabilities[some]).sum(axis=0))
 
 
 def code_frequencies(channel: WindowChannel, crowd: ValueCounts) -> FloatArray:
-    """The expected relative frequency of each code among the crowd's reports: the mean of `code_counts`."""
+    """Return the expected relative frequency of each code among reports: the mean of `code_counts`."""
     rows = _users_by_row(channel, crowd, lambda users, p: users * p)
     return np.asarray(rows @ channel.probabilities / crowd.count)
 
 
 def _users_by_row(channel: WindowChannel, crowd: ValueCounts, rounded_up: Callable[..., NDArray[Any]]) -> NDArray[Any]:
-    """How many users report from each row, where ``rounded_up(users, p)`` of them go to the higher edge and row."""
+    """Count users by the row they report from; ``rounded_up(users, p)`` of them go to the higher edge and row."""
     cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
     up = rounded_up(crowd.users, inside / (1 << CELL_BITS))
     edges = np.bincount(cell, crowd.users - up, CELLS + 2) + np.bincount(cell + 1, up, CELLS + 2)

@@ -61,7 +61,7 @@ _ALL_FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class SimulatedPopulation:
-    """Where the users of a simulation come from."""
+    """Population from which the users of a simulation are drawn."""
 
     values: ValueCounts  # their values, clamped to the bounds
     outside: float  # which fraction of the values lies outside of the bounds
@@ -69,7 +69,7 @@ class SimulatedPopulation:
 
 
 def named(text: str, bounds: tuple[float, float] = (0.0, 1.0)) -> ValueCounts:
-    """The distribution of that name, for example ``"beta(10, 10)"``, clamped to the bounds.
+    """Return the distribution of a name, for example ``"beta(10, 10)"``, clamped to the bounds.
 
     Examples
     --------
@@ -82,12 +82,12 @@ def named(text: str, bounds: tuple[float, float] = (0.0, 1.0)) -> ValueCounts:
 
 
 def population(data: ArrayLike | str, bounds: tuple[float, float]) -> SimulatedPopulation:
-    """People with these values, or of the distribution of that name, with what the bounds do to them.
+    """Return people with these values, or of a named distribution, and what the bounds do to them.
 
     Examples
     --------
-    >>> found = population("normal(40, 20)", bounds=(0, 240))
-    >>> found.outside, found.mean
+    >>> people = population("normal(40, 20)", bounds=(0, 240))
+    >>> people.outside, people.mean
     (0.02275, 40.0)
     """
     if not isinstance(data, str):
@@ -122,7 +122,7 @@ def _continuous(family: str, grid: Grid, numbers: list[float]) -> SimulatedPopul
 
 
 def _law(family: str, grid: Grid, one: float, other: float = 0.0) -> Any:  # noqa: ANN401  (scipy has no types)
-    """A frozen distribution of scipy; positive values by their own mean and sd, not by those of their logarithms."""
+    """Return a frozen distribution of scipy; positive values by their own mean and sd, not of their logarithms."""
     from scipy import stats
 
     if family == "beta":
@@ -146,7 +146,7 @@ def _law(family: str, grid: Grid, one: float, other: float = 0.0) -> Any:  # noq
 
 
 def _crowd_of(law: Any, grid: Grid) -> ValueCounts:  # noqa: ANN401  (a frozen distribution of scipy)
-    """People whose values have this law, clamped to the bounds of the grid."""
+    """Return people whose values have this law, clamped to the bounds of the grid."""
     levels = [law.ppf(_LEVELS), law.ppf(_RARE), law.isf(_RARE), grid.lower + grid.width * _DISTANCES]
     inside = np.clip(np.concatenate(levels), grid.lower, grid.upper)
     edges: FloatArray = np.unique(np.append(inside, [grid.lower, grid.upper]))
@@ -168,7 +168,7 @@ def _crowd_of(law: Any, grid: Grid) -> ValueCounts:  # noqa: ANN401  (a frozen d
 
 
 def _read(text: str) -> tuple[str, list[float]]:
-    """The family and its parameters; no family if it is not written like one."""
+    """Return the family and its parameters; no family if it is not written like one."""
     spelled = text.replace(" ", "").lower()
     if spelled == "uniform":
         return "beta", [1.0, 1.0]

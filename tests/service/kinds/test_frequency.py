@@ -67,7 +67,7 @@ def test_studies_that_the_server_does_not_take() -> None:
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 def test_codes_are_those_of_the_oracle(study: FrequencyStudy) -> None:
-    kind, most = FrequencyKind(study), study.oracle.n_codes - 1
+    kind, most = FrequencyKind(study), study.n_codes - 1
     assert [kind.report(code) for code in (0, most)] == [0, most]
     for code in (-1, most + 1, 2**53, 2**70, -(2**70)):
         with pytest.raises(Refusal, match=f"from 0 to {most}") as refused:
@@ -163,7 +163,7 @@ def test_a_warning_comes_first() -> None:
 def test_whatever_the_reports_are_there_is_a_release_that_tells(n_categories: int) -> None:
     """Also if all of them are the same: a closed study cannot be opened again."""
     kind = FrequencyKind(FrequencyStudy("x", categories=range(n_categories), other=False, epsilon=1))
-    for code in (0, kind.study.oracle.n_codes - 1):
+    for code in (0, kind.study.n_codes - 1):
         for n_trusted in (0, 50):
             trusted = kind.sums.change(0, [0] * n_trusted, 1)
             tally = dict.fromkeys(kind.sums.entries(code), 1000)

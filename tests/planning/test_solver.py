@@ -113,3 +113,9 @@ def test_a_search_pays_for_one_interval_and_the_same_question_for_none(monkeypat
     assert len(asked) == 1
     plan_mean(trusted_fraction=found.value, **known)
     assert len(asked) == 1
+
+
+def test_users_are_solved_for_where_there_is_a_delta() -> None:
+    found = solve_mean(for_="n_users", target_rmse=5, trusted_fraction=0.05, epsilon=1, delta=1e-6, **FIXED)
+    assert found.plan.rmse <= 5
+    assert found.plan.privacy.delta == "0.000001"

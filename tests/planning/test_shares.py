@@ -1,10 +1,13 @@
 import json
 import math
+from html import escape
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from hybriddp import plan, solve
 from hybriddp.errors import ParameterError
 from hybriddp.items.open_release import release_items
 from hybriddp.planning import SharePlan
@@ -13,7 +16,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares import FrequencyStudy
 from tests.levels import z_limit
-from tests.planning.settings import plan_shares
+from tests.planning.settings import plan_mean, plan_quantiles, plan_shares
 from tests.release.numbers import cost
 
 OPEN = {"n_users": 10**6, "trusted_fraction": 0.01, "epsilon": 1, "delta": 1e-6, "n_items": 10_000}
@@ -188,3 +191,28 @@ def test_a_plan_without_hope_says_so() -> None:
 def test_mistakes_are_named(changed: dict[str, float], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         _open(**changed)
+
+
+# What every plan can do
+
+
+def test_every_plan_is_a_table_a_page_and_solved_for() -> None:
+    plans = [
+        plan_mean(n_users=2000, trusted_fraction=0.1, bounds=(0, 1), sd=0.2, mean=0.5),
+        plan_shares(n_users=2000, trusted_fraction=0.1, shares=[0.3, 0.7]),
+        plan_quantiles(n_users=2000, trusted_fraction=0.1, bounds=(0, 1)),
+    ]
+    for made in plans:
+        rows, page = made.to_pandas(), made.to_html()
+        assert len(rows) == len(made.rows)
+        assert "<svg" in page
+        assert all(escape(table.title) in page for table in made.tables())
+        assert made.typical_error in repr(made)
+    wrong: Any = "x"
+    study = FrequencyStudy("x", categories=range(4), epsilon=1)
+    found = solve(study, for_="n_users", target_rmse=0.01, trusted_fraction=0.05, slope=0)
+    assert found.plan.rmse <= 0.01 < found.plan.changed(n_users=int(found.value) - 20, trusted_fraction=0.05).rmse
+    with pytest.raises(ParameterError, match="only quantiles have ranks"):
+        solve(study, for_="n_users", target_rank_error=0.01, trusted_fraction=0.05)
+    with pytest.raises(ParameterError, match="study must be one of"):
+        plan(wrong, n_users=10, trusted_fraction=0.5)
