@@ -32,7 +32,6 @@ from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.study import Box
 from hybriddp.mean import LocalSummary, TrustedSummary
-from hybriddp.paper.laplace_channel import DiscreteLaplace
 from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.tables import summarize, trusted_points
 from hybriddp.tables.frames import read_columns
@@ -113,7 +112,6 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "grid": Grid(0, 1).place,
     "grid values": Grid(0, 1).values,
     "window": lambda x: WindowChannel(epsilon=1).randomize(x, bounds=(0, 1)),
-    "laplace": lambda x: DiscreteLaplace(epsilon=1).randomize(x, bounds=(0, 1)),
     "window units": WindowChannel(epsilon=1).sample,
     "response": RandomizedResponse(epsilon=1, n_categories=4).sample,
     "masked": MaskedResponse(epsilon=1).sample,

@@ -20,7 +20,6 @@ from hybriddp.channels import (
 from hybriddp.channels.channel import CHUNK
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError
-from hybriddp.paper.laplace_channel import DiscreteLaplace
 
 HALF = 1 << 31
 CHANNELS: list[Channel] = [
@@ -30,7 +29,6 @@ CHANNELS: list[Channel] = [
     RandomizedResponse(epsilon=12, n_categories=200),
     UnaryEncoding(epsilon=1, n_categories=200),
     LocalHashing(epsilon=1),
-    DiscreteLaplace(epsilon=1),
     MaskedResponse(epsilon=1),
     MaskedResponse(epsilon=11),
 ]
