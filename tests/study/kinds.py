@@ -1,7 +1,7 @@
 """One study of every kind, and shares with every kind of channel, with values for it."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -50,4 +50,5 @@ def at_epsilon(study: AnyStudy, epsilon: float) -> AnyStudy:
     asked: dict[str, Any] = {"name": study.name, "epsilon": epsilon}
     if isinstance(study, FrequencyStudy):
         return FrequencyStudy(**asked, categories=study.categories, other=study.other)
-    return type(study)(**asked, bounds=study.bounds)
+    kind: Any = type(study)
+    return cast("AnyStudy", kind(**asked, bounds=json.loads(study.to_json())["bounds"]))
