@@ -53,7 +53,28 @@ LATEST = 253_402_300_799
 
 
 async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, opened: bool) -> dict[str, Any]:
-    """A new study; opened at once if asked."""
+    """Create a study, and open it at once if asked."""
+    _check_fields(curator, kind, fields)
+    parts = None if kind.parts is None else kind.parts.to_json()
+    row = fields | {"parts": parts, "digest": kind.digest, "kind": kind.name, "text": kind.text, "state": CREATED}
+
+    def work(connection: Connection) -> StoredStudy:
+        taken = studies.insert_study(connection, row, kind.steps)
+        if taken == "id":
+            raise Refusal("refused", "There is a study with this id already. Choose another one.", field="id")
+        if taken == "digest":
+            words = "There is a study with exactly this text already. Name it differently, by its week perhaps."
+            raise Refusal("refused", words, field="name")
+        if opened:
+            _open(curator, connection, fields["id"])
+        return _locked(connection, fields["id"])
+
+    study = await curator.writer.run(work)
+    return document_of(KnownStudy(study, kind), study.state)
+
+
+def _check_fields(curator: Curator, kind: StudyKind, fields: dict[str, Any]) -> None:
+    """Refuse a new study whose fields contradict each other or its kind."""
     if not curator.clock() < fields["closes_at"] <= LATEST:
         raise Refusal("malformed", "closes_at must be a time in the future, before the year 10000.")
     sizes, least = (fields["min_trusted"], fields["min_local"]), kind.min_group_size
@@ -73,22 +94,6 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
         raise Refusal("malformed", "A shared budget needs tokens: without them nobody knows who has paid.")
     if kind.parts is not None and not fields["tokens"]:
         raise Refusal("malformed", "Parts need tokens: they say which part a person is in.")
-    parts = None if kind.parts is None else kind.parts.to_json()
-    row = fields | {"parts": parts, "digest": kind.digest, "kind": kind.name, "text": kind.text, "state": CREATED}
-
-    def work(connection: Connection) -> StoredStudy:
-        taken = studies.insert_study(connection, row, kind.steps)
-        if taken == "id":
-            raise Refusal("refused", "There is a study with this id already. Choose another one.", field="id")
-        if taken == "digest":
-            words = "There is a study with exactly this text already. Name it differently, by its week perhaps."
-            raise Refusal("refused", words, field="name")
-        if opened:
-            _open(curator, connection, fields["id"])
-        return _locked(connection, fields["id"])
-
-    study = await curator.writer.run(work)
-    return document_of(KnownStudy(study, kind), study.state)
 
 
 def _require_dimensions(names: Sequence[str], numbers: int) -> None:
