@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from hybriddp import _check
 from hybriddp.errors import DataError
 from hybriddp.items.open_release import PrivateItems
 from hybriddp.release.ledger.ledger import Ledger
@@ -47,7 +48,6 @@ from hybriddp.service.store.studies import ASKING, CLOSED, CREATED, OPEN, RELEAS
 from hybriddp.study.users import PART_NAME, is_part_name
 
 _DAY = 86_400
-_LARGEST = 10**12  # more people than there are
 LATEST = 253_402_300_799
 """The last second of the year 9999, the last that can be written down."""
 
@@ -78,8 +78,8 @@ def _check_fields(curator: Curator, kind: StudyKind, fields: dict[str, Any]) -> 
     if not curator.clock() < fields["closes_at"] <= LATEST:
         raise Refusal("malformed", "closes_at must be a time in the future, before the year 10000.")
     sizes, least = (fields["min_trusted"], fields["min_local"]), kind.min_group_size
-    if min(sizes) < least or max(sizes) > _LARGEST:
-        wanted = f"from the study's own {least} to {_LARGEST}"
+    if min(sizes) < least or max(sizes) > _check.MOST_USERS:
+        wanted = f"from the study's own {least} to {_check.MOST_USERS}"
         raise Refusal("malformed", f"min_trusted and min_local must be {wanted}.")
     if names := fields["dimensions"]:
         _require_dimensions(names, kind.study.box.n_dimensions if isinstance(kind, KMeansKind) else 0)
