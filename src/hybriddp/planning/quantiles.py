@@ -23,13 +23,13 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution.bins import Bins
-from hybriddp.distribution.expected import ExpectedFits, expected_fits, forged_rank_shift
+from hybriddp.distribution.expected import ExpectedFits, expected_fits, forged_rank_shift, outcomes
 from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.distribution.quantile import asked, quantile
 from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
-from hybriddp.planning.quantile_law import answer_law
+from hybriddp.planning.quantile_law import CurveLaw
 from hybriddp.planning.search import EPSILONS
 from hybriddp.privacy import Privacy
 from hybriddp.simulation.distributions import population
@@ -113,6 +113,12 @@ class QuantilePlan:
         fits = self._expected(alone=True)
         return fits.trusted, fits.local
 
+    @cached_property
+    def _curves(self) -> CurveLaw:
+        masses = np.full(N_BINS, 1 / N_BINS) if self.crowd is None else self.crowd.masses
+        sizes = {"n_trusted": self.n_trusted, "n_local": self.n_local}
+        return CurveLaw.of(outcomes(_channel(self.privacy.epsilon), masses, **sizes))
+
     @property
     def rank_error(self) -> float:
         """The typical error of the CDF: the root mean square over all edges."""
@@ -123,7 +129,7 @@ class QuantilePlan:
         rank = self._rank_error(self._both, q)
         if self.crowd is None:
             return rank, None
-        return rank, answer_law(self._both, self.bins, q).rms_error(self.crowd.quantile(q))
+        return rank, self._curves.answer(self.bins, q).rms_error(self.crowd.quantile(q))
 
     @cached_property
     def rows(self) -> tuple[QuantileRow, ...]:
@@ -140,7 +146,7 @@ class QuantilePlan:
         if self.crowd is None:
             return QuantileRow(q, rank, alone[0], alone[1], None, None, None, None, None)
         low, high = quantile(self._both, self.bins, q, 0.95).interval
-        law, value = answer_law(self._both, self.bins, q), self.crowd.quantile(q)
+        law, value = self._curves.answer(self.bins, q), self.crowd.quantile(q)
         errors = law.rms_error(value), law.median_error(value)
         return QuantileRow(q, rank, alone[0], alone[1], value, *errors, low, high)
 
