@@ -24,7 +24,7 @@ from opendp.mod import enable_features
 from benchmarks import square_wave
 from benchmarks.distribution_shapes import AWKWARD, DEV, NEW, STEEP, Shape
 from hybriddp.channels.masked import N_BINS, MaskedResponse
-from hybriddp.distribution import BinCounts, DistributionEstimate, DistributionFit, DistributionStudy, PatternCounts
+from hybriddp.distribution import DistributionEstimate, DistributionFit, DistributionStudy, LocalSummary, TrustedSummary
 from hybriddp.distribution.quantile import band, normal_quantile, quantile
 from hybriddp.simulation.quantiles import report_counts
 
@@ -121,9 +121,9 @@ def trial(study: DistributionStudy, shape: Shape, cell: Cell, rng: np.random.Gen
     masses, n_trusted = shape.masses(study.bins), round(cell.trusted * cell.n_users)
     trusted = None
     if n_trusted:
-        trusted = BinCounts(study.digest, tuple(rng.multinomial(n_trusted, masses).tolist()))
+        trusted = TrustedSummary(study.digest, n_trusted, tuple(rng.multinomial(n_trusted, masses).tolist()))
     counts = report_counts(study.channel, rng.multinomial(cell.n_users - n_trusted, masses), rng)
-    local = PatternCounts(study.digest, tuple(counts.ravel().tolist()), tied=True, seeded=True)
+    local = LocalSummary.of_codes(study.digest, counts.ravel().tolist(), tied=True, seeded=True)
     return study.estimate(trusted=trusted, local=local, single_group=not n_trusted, random_state=rng)
 
 
@@ -261,11 +261,13 @@ def differ(trials: int) -> None:
         everybody = Shape("all", [(cell.trusted, other.laws[0][1]), (1 - cell.trusted, beta.laws[0][1])])
         rng, doubt, honest = np.random.default_rng(11), Measured(), Measured()
         for _ in range(trials):
-            trusted = BinCounts(study.digest, tuple(rng.multinomial(n_trusted, other.masses(study.bins)).tolist()))
+            trusted = TrustedSummary(
+                study.digest, n_trusted, tuple(rng.multinomial(n_trusted, other.masses(study.bins)).tolist())
+            )
             drawn = rng.multinomial(cell.n_users - n_trusted, beta.masses(study.bins))
             channel = MaskedResponse(epsilon=1)
             counts = tuple(report_counts(channel, drawn, rng).ravel().tolist())
-            local = PatternCounts(study.digest, counts, tied=True, seeded=True)
+            local = LocalSummary.of_codes(study.digest, counts, tied=True, seeded=True)
             estimate = study.estimate(trusted=trusted, local=local, random_state=rng)
             doubt.add(estimate.fit, study, everybody)
             honest.add(estimate.allowing_groups_to_differ().fit, study, everybody)
@@ -363,10 +365,10 @@ def speed() -> None:
         rng, times = np.random.default_rng(23), []
         for _ in range(7):
             masses = DEV[0].masses(study.bins)
-            trusted = BinCounts(study.digest, tuple(rng.multinomial(1000, masses).tolist()))
+            trusted = TrustedSummary(study.digest, 1000, tuple(rng.multinomial(1000, masses).tolist()))
             channel = MaskedResponse(epsilon=epsilon)
             counts = tuple(report_counts(channel, rng.multinomial(99_000, masses), rng).ravel().tolist())
-            local = PatternCounts(study.digest, counts, tied=True, seeded=True)
+            local = LocalSummary.of_codes(study.digest, counts, tied=True, seeded=True)
             start = time.process_time()  # others may use the machine
             study.estimate(trusted=trusted, local=local, random_state=rng)
             times.append(time.process_time() - start)

@@ -25,8 +25,8 @@ from hybriddp.items.counts import ItemCounts
 from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.paper.blender import blender
 from hybriddp.shares.study import FrequencyStudy
-from hybriddp.shares.summary import TrustedCounts
 from hybriddp.study.reports import Reports
+from hybriddp.study.summary import TrustedSummary
 
 TOP = 50
 DELTA = 1e-6
@@ -142,7 +142,7 @@ def as_published(row: Row, people: People, rng: np.random.Generator) -> Score:
 def known_domain(row: Row, people: People, rng: np.random.Generator) -> dict[str, Score]:
     """The blend over all items, and each single model."""
     study = FrequencyStudy("items", categories=range(row.n_items), other=False, epsilon=row.epsilon)
-    trusted = TrustedCounts(study.digest, tuple(people.trusted.tolist()))
+    trusted = TrustedSummary(study.digest, int(people.trusted.sum()), tuple(people.trusted.tolist()))
     local = study.summarize_local(_reports(study, people.local, rng))
     everybody = local + study.summarize_local(_reports(study, people.trusted, rng))
     found = {

@@ -21,8 +21,8 @@ from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares.law import ShareIntervals
 from hybriddp.shares.study import FrequencyStudy
-from hybriddp.shares.summary import TrustedCounts
 from hybriddp.study.reports import Reports
+from hybriddp.study.summary import TrustedSummary
 
 LEAST = 0.93
 SELECTED = 10
@@ -90,7 +90,7 @@ def selected_shares(k: int, epsilon: float, n_trusted: int, n_local: int, trials
         trusted, local = rng.multinomial(n_trusted, zipf(k)), rng.multinomial(n_local, zipf(k))
         codes = study.oracle.randomize(np.repeat(np.arange(k), local), rng)
         found = study.estimate(
-            trusted=TrustedCounts(study.digest, tuple(trusted.tolist())),
+            trusted=TrustedSummary(study.digest, int(trusted.sum()), tuple(trusted.tolist())),
             local=Reports(codes, study.digest, seeded=True),
             random_state=rng,
         )

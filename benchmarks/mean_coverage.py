@@ -16,8 +16,7 @@ import numpy as np
 
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
-from hybriddp.mean.answer import weigh
-from hybriddp.mean.check import WeightRule
+from hybriddp.mean.answer import WeightRule, weigh
 from hybriddp.mean.interval import VarianceEvidence
 from hybriddp.mean.weights import TrustedStatistics
 from hybriddp.planning.scenario import crowd_like
@@ -96,7 +95,7 @@ def measure(cell: Cell, trials: int) -> Found:
         trusted, local = crowd.draw(n_t, rng), crowd.draw(n_l, rng)
         truth = (trusted.total + local.total) / ((n_t + n_l) * UNITS)
         released = TrustedStatistics(n_t, trusted.mean + rng.laplace(0, scale), 2 * scale**2, laplace=True)
-        reported = reports(study, local, rng).statistics(study.channel)
+        reported = study.decode(reports(study, local, rng))
         estimate = weigh(study, released, reported, WeightRule(), STATEMENT, n_users=n_t + n_l)
         law = estimate.laws.users
         inside.append(estimate.covers(truth, 0.95))

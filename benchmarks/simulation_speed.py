@@ -24,7 +24,7 @@ def main() -> None:
     units = np.repeat(people.units, people.users)
     taken = medians(
         {
-            "counts": lambda: code_counts(study.channel, people, rng),  # type: ignore[arg-type]
+            "counts": lambda: code_counts(study.channel, people, rng),
             "reports": lambda: np.bincount(study.channel.sample(units, random_state=rng), minlength=256),
         },
         rounds=9,
@@ -32,7 +32,7 @@ def main() -> None:
     counts, reports = 1e3 * taken["counts"], 1e3 * taken["reports"]
     print(f"counts of 10^5 reports: {counts:.2f} ms; report by report {reports:.2f} ms, ratio {counts / reports:.2f}")
     many = crowd.draw(10_000_000, rng)
-    one = medians({"counts": lambda: code_counts(study.channel, many, rng)}, rounds=5)["counts"]  # type: ignore[arg-type]
+    one = medians({"counts": lambda: code_counts(study.channel, many, rng)}, rounds=5)["counts"]
     print(f"counts of 10^7 reports: {1e3 * one:.2f} ms")
 
 

@@ -1,8 +1,10 @@
-"""Many cases that must be refused in one test, whose failure names those that are not."""
+"""What must be refused: one call, or many cases in one test, whose failure names those that are not."""
 
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import pytest
 
 
 def not_refused(
@@ -19,3 +21,10 @@ def not_refused(
         else:
             wrong.append(f"{name}: taken")
     return wrong
+
+
+def refused(error: type[Exception], words: str, act: Callable[..., object], *given: Any, **options: Any) -> str:
+    """Call something that raises an error with these words, and return all of its words."""
+    with pytest.raises(error, match=words) as caught:
+        act(*given, **options)
+    return str(caught.value)

@@ -5,6 +5,7 @@ import pytest
 
 from hybriddp import _check
 from hybriddp.errors import ParameterError
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int8(3), np.uint64(3), np.array(3)])
@@ -29,8 +30,7 @@ def test_the_callers_array_is_not_touched_or_kept() -> None:
 
 @pytest.mark.parametrize("bad", [1.5, "3", None, True, 0, np.float64(2)])
 def test_an_integer_is_an_integer(bad: object) -> None:
-    with pytest.raises(ParameterError, match="trials must be an integer of at least 1"):
-        _check.integer("trials", bad, at_least=1)
+    refused(ParameterError, "trials must be an integer of at least 1", _check.integer, "trials", bad, at_least=1)
 
 
 def test_an_integer_may_have_an_upper_limit() -> None:
@@ -50,8 +50,7 @@ class Refuses:
 
 
 def test_what_will_not_become_an_array_is_named() -> None:
-    with pytest.raises(ParameterError, match="x must be a finite number, or an array of them"):
-        _check.numbers("x", Refuses())
+    refused(ParameterError, "x must be a finite number, or an array of them", _check.numbers, "x", Refuses())
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from hybriddp.mean.weights import _densities
 from hybriddp.paper.amplification.laplace import _parameters
 from hybriddp.paper.figures.clustering import points
 from hybriddp.simulation.adaptive import _normal_quantiles
+from tests.refusals import refused
 
 finite = st.floats(-1e300, 1e300)
 bound = st.floats(-1e130, 1e130)
@@ -104,8 +105,7 @@ def test_the_missing_value_of_pandas_is_missing() -> None:
 
 def test_refusing_missing_values_says_how_many() -> None:
     values = np.array([0.5, np.nan] * 50)
-    with pytest.raises(DataError, match="50 of 100 are missing"):
-        Grid(0, 1).refuse_missing(values, chunk=7)
+    refused(DataError, "50 of 100 are missing", Grid(0, 1).refuse_missing, values, chunk=7)
     Grid(0, 1).refuse_missing(values[::2], chunk=7)
 
 
@@ -127,13 +127,11 @@ def test_refusing_missing_values_says_how_many() -> None:
     ],
 )
 def test_what_is_no_number_is_refused(values: list[object]) -> None:
-    with pytest.raises(DataError, match="^values must be"):
-        Grid(0, 1).place(values)
+    refused(DataError, "^values must be", Grid(0, 1).place, values)
 
 
 def test_masked_integers_are_refused() -> None:
-    with pytest.raises(DataError, match="masked values must be floats"):
-        Grid(0, 1).place(np.ma.masked_array([1, 2], mask=[True, False]))
+    refused(DataError, "masked values must be floats", Grid(0, 1).place, np.ma.masked_array([1, 2], mask=[True, False]))
 
 
 @pytest.mark.parametrize(
@@ -160,8 +158,7 @@ def test_bad_bounds_are_named(bounds: object, name: str) -> None:
 
 @pytest.mark.parametrize("units", [[-1], [UNITS + 1], [0.5], np.ma.masked_array([1, 2], mask=[True, False])])
 def test_units_lie_on_the_grid(units: list[float]) -> None:
-    with pytest.raises(ParameterError, match="^units must be integers from 0 to 16777216"):
-        Grid(0, 1).values(units)
+    refused(ParameterError, "^units must be integers from 0 to 16777216", Grid(0, 1).values, units)
 
 
 @pytest.mark.parametrize(

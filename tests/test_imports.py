@@ -26,8 +26,9 @@ KMEANS = [
     {"study"},
     {"reports", "statistics", "points"},
     {"algorithm"},
+    {"result", "report"},
     {"protocol"},
-    {"estimator", "explain", "published"},
+    {"estimator"},
 ]
 # The methods by which a result shows itself may import what shows it: figures, and modules of the result's own room.
 SHOWING = {"plot_parts", "plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import ParameterError
 from hybriddp.privacy import NEIGHBORS, SHIFT, Privacy, canonical_epsilon, is_canonical, odds
+from tests.refusals import refused
 
 epsilons = st.decimals("0.01", "20", places=6).map(canonical_epsilon)
 
@@ -36,8 +37,7 @@ ODD = ["1_0e-3", " 1e-6", "1e-6 ", "\u0660.\u0661", "+0.1", "", ".", "nan", "1e-
 
 @pytest.mark.parametrize("delta", [*ODD, -1e-9, 1, 1.5, float("nan"), float("inf"), "x", None, True, [0]])
 def test_bad_deltas_are_named(delta: object) -> None:
-    with pytest.raises(ParameterError, match="^delta must be 0 or a number between 0 and 1"):
-        Privacy(epsilon=1, delta=delta)
+    refused(ParameterError, "^delta must be 0 or a number between 0 and 1", Privacy, epsilon=1, delta=delta)
 
 
 @given(epsilons)
@@ -68,18 +68,15 @@ def test_every_kind_of_number_is_read() -> None:
     "bad", [0, -1, 0.0099, float("nan"), float("inf"), "x", "", None, True, [1], 1 + 0j, np.bool_(True)]
 )
 def test_bad_epsilons_are_named(bad: object) -> None:
-    with pytest.raises(ParameterError, match=r"^epsilon must be a number from 0\.01 to 20, got epsilon="):
-        canonical_epsilon(bad)
+    refused(ParameterError, r"^epsilon must be a number from 0\.01 to 20, got epsilon=", canonical_epsilon, bad)
 
 
 def test_too_large_an_epsilon_comes_with_a_remedy() -> None:
-    with pytest.raises(ParameterError, match="hardly randomized at all: ask for the raw value"):
-        canonical_epsilon(20.5)
+    refused(ParameterError, "hardly randomized at all: ask for the raw value", canonical_epsilon, 20.5)
 
 
 def test_an_endless_decimal_is_refused() -> None:
-    with pytest.raises(ParameterError, match="at most 24 characters"):
-        canonical_epsilon("1.0000000000000000000000000001")
+    refused(ParameterError, "at most 24 characters", canonical_epsilon, "1.0000000000000000000000000001")
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,11 @@ def json_fields(text: str) -> dict[str, Any]:
     return fields
 
 
+def compact(content: object, *, escaped: bool = False) -> str:
+    """Write JSON without spaces, as texts with a digest are, with letters as they are unless they are ``escaped``."""
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=escaped)
+
+
 def same_shape(**arrays: FloatArray) -> None:
     """Nothing, if the arrays broadcast against each other."""
     try:

@@ -1,4 +1,7 @@
 import math
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,17 +40,16 @@ deltas = st.floats(-12, -0.5).map(lambda exponent: 10.0**exponent)
 # Definition
 
 
-@pytest.mark.parametrize("n_reports", range(1, 9))
-@pytest.mark.parametrize("local_epsilon", [0.01, 0.3, 1.0, 2.5, 6.0, 20.0])
-def test_delta_is_that_of_the_enumerated_counts(local_epsilon: float, n_reports: int) -> None:
-    first, second = (clone_counts(local_epsilon, n_reports, flipped=flipped) for flipped in (False, True))
-    for share in (0.0, 0.1, 0.37, 0.5, 0.8, 0.99, 1.0, 1.5):
-        epsilon = share * local_epsilon
-        exact = hockey_stick(first, second, epsilon)
-        ours = numerical_delta(epsilon=epsilon, local_epsilon=local_epsilon, n_reports=n_reports)
-        assert exact == pytest.approx(hockey_stick(second, first, epsilon), abs=1e-14)
-        assert exact - 1e-14 <= ours <= exact + 1e-9
-        assert ours <= exact * (1 + 20 * SLACK) + 1e-14
+def test_delta_is_that_of_the_enumerated_counts() -> None:
+    for n_reports, local_epsilon in product(range(1, 9), (0.01, 0.3, 1.0, 2.5, 6.0, 20.0)):
+        first, second = (clone_counts(local_epsilon, n_reports, flipped=flipped) for flipped in (False, True))
+        for share in (0.0, 0.1, 0.37, 0.5, 0.8, 0.99, 1.0, 1.5):
+            epsilon = share * local_epsilon
+            exact = hockey_stick(first, second, epsilon)
+            ours = numerical_delta(epsilon=epsilon, local_epsilon=local_epsilon, n_reports=n_reports)
+            assert exact == pytest.approx(hockey_stick(second, first, epsilon), abs=1e-14)
+            assert exact - 1e-14 <= ours <= exact + 1e-9
+            assert ours <= exact * (1 + 20 * SLACK) + 1e-14
 
 
 @pytest.mark.slow
@@ -95,21 +97,16 @@ def test_delta_agrees_with_dp_accounting(local_epsilon: float) -> None:
         assert low <= ours <= high * (1 + 1e-6)
 
 
-@pytest.mark.repeated
-@pytest.mark.parametrize("local_epsilon", [0.2, 1.0, 3.0])
-@pytest.mark.parametrize("n_reports", [1, 2, 3, 5, 6])
-def test_no_shuffled_channel_is_above_the_bound(local_epsilon: float, n_reports: int) -> None:
-    channels = [randomized_response(local_epsilon, 2), randomized_response(local_epsilon, 3)]
-    if n_reports <= 3:
-        channels += [randomized_response(local_epsilon, 5), subset_selection(local_epsilon, 4, 2)]
-    for channel in channels:
-        for share in (0.0, 0.1, 0.3, 0.6, 0.9):
+@pytest.mark.slow
+def test_no_shuffled_channel_is_above_the_bound_and_one_report_of_randomized_response_meets_it() -> None:
+    for local_epsilon, n_reports in product((0.2, 1.0, 3.0), (1, 2, 3, 5, 6)):
+        channels = [randomized_response(local_epsilon, 2), randomized_response(local_epsilon, 3)]
+        if n_reports <= 3:
+            channels += [randomized_response(local_epsilon, 5), subset_selection(local_epsilon, 4, 2)]
+        for channel, share in product(channels, (0.0, 0.1, 0.3, 0.6, 0.9)):
             epsilon = share * local_epsilon
             bound = numerical_delta(epsilon=epsilon, local_epsilon=local_epsilon, n_reports=n_reports)
             assert shuffled_delta(channel, n_reports, epsilon) <= bound
-
-
-def test_one_report_of_randomized_response_meets_the_bound() -> None:
     bound = numerical_delta(epsilon=0.4, local_epsilon=1.0, n_reports=1)
     assert shuffled_delta(randomized_response(1.0, 2), 1, 0.4) == pytest.approx(bound, rel=1e-8)
 
@@ -173,27 +170,17 @@ def test_colluding_users_count_as_absent(local_epsilon: float, n: int, delta: fl
     assert with_them.epsilon >= shuffled(local_epsilon=local_epsilon, n_reports=n, delta=delta).epsilon * (1 - BLOCKS)
 
 
-@pytest.mark.parametrize("local_epsilon", [0.01, 1.0, 20.0])
-def test_alone_among_colluders_only_the_report_protects(local_epsilon: float) -> None:
-    promise = shuffled(local_epsilon=local_epsilon, n_reports=1000, delta=1e-6, colluding=999)
-    assert promise.epsilon == local_epsilon
-    assert promise.method == "local"
-    assert "no more than that" in str(promise)
-
-
-def test_hardly_randomized_reports_have_no_clones() -> None:
-    promise = shuffled(local_epsilon=20.0, n_reports=1000, delta=1e-6)
-    assert promise.epsilon == pytest.approx(20.0, abs=1e-4)
-
-
-def test_very_many_reports_need_no_epsilon() -> None:
+def test_limits() -> None:
+    for local_epsilon in (0.01, 1.0, 20.0):  # alone among colluders only the report protects
+        promise = shuffled(local_epsilon=local_epsilon, n_reports=1000, delta=1e-6, colluding=999)
+        assert (promise.epsilon, promise.method) == (local_epsilon, "local")
+        assert "no more than that" in str(promise)
+    hardly_randomized = shuffled(local_epsilon=20.0, n_reports=1000, delta=1e-6)  # no clones
+    assert hardly_randomized.epsilon == pytest.approx(20.0, abs=1e-4)
     assert shuffled(local_epsilon=0.01, n_reports=10**9, delta=1e-6).epsilon == 0.0
-
-
-def test_beyond_all_tails_the_closed_form_is_better() -> None:
-    promise = shuffled(local_epsilon=10.0, n_reports=10**15, delta=1e-6)
-    assert promise.method == "closed form"
-    assert promise.epsilon < shuffled(local_epsilon=10.0, n_reports=10**9, delta=1e-6).epsilon
+    beyond_all_tails = shuffled(local_epsilon=10.0, n_reports=10**15, delta=1e-6)
+    assert beyond_all_tails.method == "closed form"
+    assert beyond_all_tails.epsilon < shuffled(local_epsilon=10.0, n_reports=10**9, delta=1e-6).epsilon
 
 
 @pytest.mark.slow
@@ -216,56 +203,41 @@ def test_the_inverse_goes_from_a_hundredth_to_twenty() -> None:
     assert largest_local_epsilon(epsilon=0.5, delta=1e-6, n_reports=1000, colluding=999) == 0.5
 
 
-def test_a_promise_in_words() -> None:
+def test_a_promise_in_words_is_never_more_than_the_number() -> None:
     words = str(shuffled(local_epsilon=4.0, n_reports=100_000, delta=1e-6, colluding=100))
-    assert "Each report is 4-private by itself" in words
-    assert "Shuffling 100,000 reports makes them (0.17, 1e-06)-private together (numerical bound), if" in words
-    assert "At most 100 other users pool what they know with the curator, so that 99,900 reports count." in words
-    assert "trusted group are not covered" in words
-
-
-def test_words_never_promise_more_than_the_number() -> None:
-    promise = ShuffledPrivacy(0.12301, 1e-6, 1.0, 10, 0, "numerical", ())
-    assert "(0.124, 1e-06)" in str(promise)
-    assert "(0, 1e-06)" in str(ShuffledPrivacy(0.0, 1e-6, 1.0, 10, 0, "numerical", ()))
+    for part in (
+        "Each report is 4-private by itself",
+        "Shuffling 100,000 reports makes them (0.17, 1e-06)-private together (numerical bound), if",
+        "At most 100 other users pool what they know with the curator, so that 99,900 reports count.",
+        "trusted group are not covered",
+    ):
+        assert part in words
     assert "No other user" in shuffled(local_epsilon=1.0, n_reports=10, delta=1e-6).assumptions[3]
+    for epsilon, shown in ((0.12301, "(0.124, 1e-06)"), (0.0, "(0, 1e-06)")):
+        assert shown in str(ShuffledPrivacy(epsilon, 1e-6, 1.0, 10, 0, "numerical", ()))
 
 
 # Edges
 
 
-GOOD = {"local_epsilon": 1.0, "n_reports": 1000, "delta": 1e-6, "colluding": 0}
-
-
-@pytest.mark.parametrize(
-    ("name", "bad"),
-    [
-        *(
-            ("local_epsilon", bad)
-            for bad in (0.0, 0.009, 20.1, -1.0, float("nan"), float("inf"), "1", None, True, [1.0])
-        ),
-        *(("n_reports", bad) for bad in (0, -1, 10.0, "10", None, True)),
-        *(("delta", bad) for bad in (0.0, 1e-101, 1.0, -1e-6, float("nan"), "1e-6", None)),
-        *(("colluding", bad) for bad in (-1, 1000, 1001, 0.5, None, True)),
-    ],
-)
-def test_bad_parameters_are_named(name: str, bad: object) -> None:
-    with pytest.raises(ParameterError, match=f"^{name} must be"):
-        shuffled(**{**GOOD, name: bad})
-    if name != "local_epsilon":
-        with pytest.raises(ParameterError, match=f"^{name} must be"):
-            largest_local_epsilon(
-                **{**{k: v for k, v in GOOD.items() if k != "local_epsilon"}, "epsilon": 1.0, name: bad}
-            )
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("inf"), "1"])
-def test_the_inverse_needs_a_positive_epsilon(bad: object) -> None:
-    with pytest.raises(ParameterError, match="^epsilon must be"):
-        largest_local_epsilon(epsilon=bad, delta=1e-6, n_reports=1000)
-
-
-def test_the_inverse_says_when_nothing_keeps_it() -> None:
+def test_bad_parameters_are_named() -> None:
+    good = {"n_reports": 1000, "delta": 1e-6, "colluding": 0}
+    functions = (partial(shuffled, local_epsilon=1.0), partial(largest_local_epsilon, epsilon=1.0))
+    wrong: dict[str, tuple[Any, ...]] = {
+        "n_reports": (0, -1, 10.0, "10", None, True),
+        "delta": (0.0, 1e-101, 1.0, -1e-6, math.nan, "1e-6", None),
+        "colluding": (-1, 1000, 1001, 0.5, None, True),
+    }
+    for function, (name, values) in product(functions, wrong.items()):
+        for value in values:
+            with pytest.raises(ParameterError, match=f"^{name} must be"):
+                function(**{**good, name: value})
+    for value in (0.0, 0.009, 20.1, -1.0, math.nan, math.inf, "1", None, True, [1.0]):
+        with pytest.raises(ParameterError, match="^local_epsilon must be"):
+            shuffled(**good, local_epsilon=value)
+    for value in (0.0, -1.0, math.inf, "1"):
+        with pytest.raises(ParameterError, match="^epsilon must be"):
+            largest_local_epsilon(**good, epsilon=value)
     with pytest.raises(ParameterError, match="local_epsilon = epsilon would keep it, but no channel goes below 0.01"):
         largest_local_epsilon(epsilon=5e-4, delta=1e-6, n_reports=100)
 
@@ -297,16 +269,11 @@ def _beaten(*, local_epsilon: float, n_reports: int, epsilon: float, delta: floa
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("local_epsilon", "n_reports"), [(0.5, 50), (1.0, 100), (2.0, 400)])
-@pytest.mark.parametrize("delta", [1e-2, 1e-6])
-def test_a_distinguisher_does_not_beat_the_bound(local_epsilon: float, n_reports: int, delta: float) -> None:
-    promise = shuffled(local_epsilon=local_epsilon, n_reports=n_reports, delta=delta)
-    assert promise.epsilon < 0.9 * local_epsilon
-    assert not _beaten(local_epsilon=local_epsilon, n_reports=n_reports, epsilon=promise.epsilon, delta=delta)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("local_epsilon", "n_reports"), [(0.5, 50), (1.0, 100), (2.0, 400)])
-def test_the_distinguisher_finds_a_promise_that_is_far_too_good(local_epsilon: float, n_reports: int) -> None:
-    promise = shuffled(local_epsilon=local_epsilon, n_reports=n_reports, delta=1e-6)
-    assert _beaten(local_epsilon=local_epsilon, n_reports=n_reports, epsilon=promise.epsilon / 20, delta=1e-6)
+def test_a_distinguisher_does_not_beat_the_bound_but_a_promise_that_is_far_too_good() -> None:
+    for (local_epsilon, n_reports), delta in product([(0.5, 50), (1.0, 100), (2.0, 400)], [1e-2, 1e-6]):
+        setting = {"local_epsilon": local_epsilon, "n_reports": n_reports, "delta": delta}
+        epsilon = shuffled(**setting).epsilon
+        assert epsilon < 0.9 * local_epsilon
+        assert not _beaten(**setting, epsilon=epsilon)
+        if delta == 1e-6:
+            assert _beaten(**setting, epsilon=epsilon / 20)

@@ -1,6 +1,7 @@
 import math
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import mpmath
@@ -40,15 +41,14 @@ def _worst(length: Fraction, moved: Fraction, rate: float) -> float:
 
 @pytest.mark.repeated
 @pytest.mark.parametrize("length", [Fraction(1), Fraction(5), Fraction(17, 12), Fraction(37, 12), Fraction(95, 12)])
-@pytest.mark.parametrize("moved", [Fraction(1, 12), Fraction(7, 12), Fraction(3), Fraction(29, 12)])
-@pytest.mark.parametrize("rate", [0.02, 0.7])
-def test_no_cell_is_likelier_by_more_than_the_bound(length: Fraction, moved: Fraction, rate: float) -> None:
+def test_no_cell_is_likelier_by_more_than_the_bound(length: Fraction) -> None:
     """Definition: every cell of a small lattice, wherever it lies and wherever the rest of the sum goes."""
-    worst = _worst(length, moved, rate)
-    bound = rate * math.ceil(moved) + rounding_cost(length, Fraction(1))
-    assert worst <= bound * (1 + 1e-12)
-    if rate < 0.1:  # and it is needed: without its second part the bound would be false
-        assert worst > 0.8 * bound
+    for moved, rate in product((Fraction(1, 12), Fraction(7, 12), Fraction(3), Fraction(29, 12)), (0.02, 0.7)):
+        worst = _worst(length, moved, rate)
+        bound = rate * math.ceil(moved) + rounding_cost(length, Fraction(1))
+        assert worst <= bound * (1 + 1e-12)
+        if rate < 0.1:  # and it is needed: without its second part the bound would be false
+            assert worst > 0.8 * bound
 
 
 def test_a_step_that_is_no_multiple_of_the_lattice_costs_more_than_none() -> None:
@@ -57,9 +57,6 @@ def test_a_step_that_is_no_multiple_of_the_lattice_costs_more_than_none() -> Non
     assert rounding_cost(Fraction(3), Fraction(1)) == 0.0
     assert rounding_cost(length, Fraction(1)) == pytest.approx(math.log(4 / 3))
     assert rounding_cost(Fraction(1, 2), Fraction(1)) == math.inf
-
-
-def test_the_pure_bound_has_its_limits() -> None:
     one = Fraction(1)
     assert pure_epsilon(one, Fraction(0), step=one, lattice=one) == 0.0
     assert pure_epsilon(one, one, step=one, lattice=Fraction(0)) == 1.0
@@ -124,27 +121,22 @@ def test_the_step_is_told_exactly() -> None:
     )
 
 
-@pytest.mark.parametrize("step", [0, -1, "a", 0.6, True, float("nan"), float("inf"), None.__class__])
-def test_steps_are_positive_numbers(step: object) -> None:
-    with pytest.raises(ParameterError, match="^step must be"):
-        _found(step)
-
-
-def test_without_a_curators_noise_there_is_no_finest_step() -> None:
+def test_steps_are_positive_numbers() -> None:
+    for step in (0, -1, "a", 0.6, True, math.nan, math.inf, type(None)):
+        with pytest.raises(ParameterError, match="^step must be"):
+            _found(step)
     with pytest.raises(ParameterError, match="^step must be a number where the weight is 0"):
-        amplify(STUDY, n_users=1000, trusted_fraction=0.3, weight=0.0, step="finest")
+        amplify(STUDY, n_users=1000, trusted_fraction=0.3, weight=0.0, step="finest")  # no noise of the curator
     assert amplify(STUDY, n_users=1000, trusted_fraction=0.3, weight=0.0).local.epsilon == 1.0
 
 
 # Trusted users, with a δ: continuous noise stands in for the curator's
 
 
-@pytest.mark.parametrize("length", [Fraction(1), Fraction(4), Fraction(17, 12), Fraction(37, 12)])
-@pytest.mark.parametrize("rate", [0.02, 0.7])
-def test_a_cell_is_as_likely_under_continuous_noise_but_for_the_cost(length: Fraction, rate: float) -> None:
-    bound = rate + rounding_cost(length, Fraction(1))
-    for i in range(-15 * 12, 15 * 12):
-        start = Fraction(i, 12)
+def test_a_cell_is_as_likely_under_continuous_noise_but_for_the_cost() -> None:
+    lengths, starts = (Fraction(1), Fraction(4), Fraction(17, 12), Fraction(37, 12)), range(-15 * 12, 15 * 12)
+    for length, rate, i in product(lengths, (0.02, 0.7), starts):
+        start, bound = Fraction(i, 12), rate + rounding_cost(length, Fraction(1))
         low, high = float(start) * rate, float(start + length) * rate
         tails = [math.copysign(-math.expm1(-abs(x)), x) for x in (low, high)]
         continuous = math.log((tails[1] - tails[0]) / rate)
@@ -244,16 +236,12 @@ def test_codes_help_trusted_users_if_a_delta_is_allowed_for() -> None:
     assert allowed.local == exact(CHANNEL, **known).local
     assert exact(CHANNEL, **known, delta=1e-4, honest_local=0).trusted == 1.0
     assert exact(CHANNEL, **known, delta=0.9).trusted < 0.01
+    for change in ({"weight": 1.0}, {"weight": 0.0}, {"honest": 0}, {"honest": 2}, {"weight": 1e-6}):
+        options: dict[str, Any] = {**known, "delta": 1e-9, "cell": 1e-5, "honest": 20_000, **change}
+        assert trusted_epsilon(CHANNEL, **options) == 1.0  # where it can show nothing the promise stays
 
 
-@pytest.mark.parametrize("change", [{"weight": 1.0}, {"weight": 0.0}, {"honest": 0}, {"honest": 2}, {"weight": 1e-6}])
-def test_where_it_can_show_nothing_the_promise_stays(change: dict[str, float]) -> None:
-    known = {"n_trusted": 50, "n_local": 20_000, "weight": 0.05, "delta": 1e-9, "cell": 1e-5, "honest": 20_000}
-    assert trusted_epsilon(CHANNEL, **{**known, **change}) == 1.0
-
-
-@pytest.mark.parametrize("delta", [1e-2, 1e-4])
-def test_it_agrees_with_dp_accounting_on_a_finite_channel(delta: float) -> None:
+def test_it_agrees_with_dp_accounting_on_a_finite_channel() -> None:
     """The law of the published value in cells of a hundredth, moved by one scale, as two probability mass functions."""
     kappa, terms = 0.05, 1500
     size, unit = 1 << 18, kappa / 50
@@ -269,22 +257,18 @@ def test_it_agrees_with_dp_accounting_on_a_finite_channel(delta: float) -> None:
     loss = pld.from_two_probability_mass_functions(lower, upper, value_discretization_interval=1e-3)
     found = window._blanket(CHANNEL, kappa, terms, 1.0, 0.0)
     assert found is not None
-    epsilon = loss.get_epsilon_for_delta(delta)
-    assert found.delta(epsilon + found.slack + 2e-3) < delta < found.delta(epsilon - 4e-3)
+    for delta in (1e-2, 1e-4):
+        epsilon = loss.get_epsilon_for_delta(delta)
+        assert found.delta(epsilon + found.slack + 2e-3) < delta < found.delta(epsilon - 4e-3)
 
 
-@pytest.mark.parametrize("terms", [1000, 10**6, 10**9])
-def test_a_large_power_of_a_cosine_keeps_its_digits(terms: int) -> None:
-    s = np.array([0.0, 0.3, 1.0, 3.0, 6.0]) / math.sqrt(terms)
-    with mpmath.workdps(40):
-        for value, found in zip(s, window._power(VALUES, s, terms), strict=True):
-            mean = mpmath.fsum(mpmath.cos(mpmath.mpf(float(value)) * mpmath.mpf(float(v))) for v in VALUES) / len(
-                VALUES
-            )
-            assert found == pytest.approx(float(mean**terms), rel=1e-12)
-
-
-def test_odd_powers_of_negative_cosines_are_negative() -> None:
+def test_a_large_power_of_a_cosine_keeps_its_digits_and_odd_powers_their_sign() -> None:
+    for terms in (1000, 10**6, 10**9):
+        s = np.array([0.0, 0.3, 1.0, 3.0, 6.0]) / math.sqrt(terms)
+        with mpmath.workdps(40):
+            for value, power in zip(s.tolist(), window._power(VALUES, s, terms), strict=True):
+                cosines = [mpmath.cos(mpmath.mpf(value) * mpmath.mpf(float(v))) for v in VALUES]
+                assert power == pytest.approx(float((mpmath.fsum(cosines) / len(VALUES)) ** terms), rel=1e-12)
     s = np.linspace(0.5, 6.0, 200)
     plain = np.cos(np.outer(s, VALUES)).mean(axis=1)
     assert plain.min() < 0
@@ -306,9 +290,9 @@ def test_many_reports_are_not_promised_too_much(n_local: int, weight: float, del
     assert np.maximum(moved, 0).sum() * 1e-4 <= delta
 
 
-@pytest.mark.parametrize("change", [{"weight": 1e-300}, {"weight": 5e-324}, {"delta": 5e-324}, {"weight": 0.01}])
-def test_extreme_settings_have_an_answer(change: dict[str, float]) -> None:
+def test_extreme_settings_have_an_answer() -> None:
     known = {"n_trusted": 10_000, "n_local": 1_000_000, "weight": 0.5, "delta": 1e-6}
-    found = exact(WindowChannel(epsilon=1.0), **{**known, **change})
-    assert 0 < found.trusted <= 1
-    assert 0 < found.local <= 1
+    for change in ({"weight": 1e-300}, {"weight": 5e-324}, {"delta": 5e-324}, {"weight": 0.01}):
+        tiers = exact(CHANNEL, **{**known, **change})
+        assert 0 < tiers.trusted <= 1
+        assert 0 < tiers.local <= 1

@@ -9,16 +9,18 @@ import pytest
 
 from hybriddp.channels import (
     Channel,
+    ChoiceResponse,
     DiscreteLaplace,
+    LocalHashing,
     MaskedResponse,
     RandomizedResponse,
     UnaryEncoding,
     WindowChannel,
     channel_from_json,
 )
-from hybriddp.channels.channel import CHUNK, LONGEST_TEXT
+from hybriddp.channels.channel import CHUNK
 from hybriddp.channels.window import Window
-from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.errors import DataError
 
 HALF = 1 << 31
 CHANNELS: list[Channel] = [
@@ -27,6 +29,7 @@ CHANNELS: list[Channel] = [
     RandomizedResponse(epsilon=1, n_categories=200),
     RandomizedResponse(epsilon=12, n_categories=200),
     UnaryEncoding(epsilon=1, n_categories=200),
+    LocalHashing(epsilon=1),
     DiscreteLaplace(epsilon=1),
     MaskedResponse(epsilon=1),
     MaskedResponse(epsilon=11),
@@ -123,22 +126,47 @@ def test_copies_are_verified_anew(channel: Channel, monkeypatch: pytest.MonkeyPa
     assert len(verified) == 3
 
 
+TEXTS: list[Channel] = [
+    *CHANNELS,
+    *(
+        ChoiceResponse(epsilon=e, n_codes=n, n_chosen=k)
+        for e, n, k in ((0.01, 2, 1), (1, 32, 6), (2.5, 16, 15), (14, 8, 3))
+    ),
+    *(
+        LocalHashing(epsilon=e, n_functions=f, seed=s)
+        for e, f, s in (("0.01", 2, 0), (1, 4096, 7), (20, 65536, 2**32 - 1))
+    ),
+    MaskedResponse(epsilon=1, label_bits=3),
+]
+
+
+def test_text_and_channel_are_inverses() -> None:
+    for channel in TEXTS:
+        read = channel_from_json(channel.to_json(), epsilon=channel.epsilon)
+        assert (read, hash(read), type(read)) == (channel, hash(channel), type(channel))
+        assert read.digest == channel.digest
+    assert len({channel.digest for channel in TEXTS}) == len(TEXTS)
+    assert len(WindowChannel(epsilon=1).to_json()) < 1500
+    assert repr(WindowChannel(epsilon=1)) == "WindowChannel(epsilon='1', n_codes=256)"
+    assert MaskedResponse(epsilon=1).to_json() == (
+        '{"type":"masked","version":2,"epsilon":"1","labels":4,"bits":32,"low":751094022,"extra":1290591208}'
+    )
+
+
+def test_one_input_gives_one_report() -> None:
+    for channel in CHANNELS:
+        assert channel.sample(5).shape == channel.sample([1, 2]).shape[1:]
+    assert ChoiceResponse(epsilon=1, n_codes=8, n_chosen=4).sample(0b1111).shape == ()
+    assert LocalHashing(epsilon=1).sample(np.array([0, (1 << 64) - 1], np.uint64)).shape == (2,)
+    assert np.ndim(WindowChannel(epsilon=1).randomize(0.5, bounds=(0, 1))) == 0
+    assert WindowChannel(epsilon=1).randomize([], bounds=(0, 1)).shape == (0,)
+
+
 def test_reports_are_drawn_in_chunks_of_bounded_size() -> None:
     assert WindowChannel(epsilon=0.5).chunk == CHUNK
     large = UnaryEncoding(epsilon=1, n_categories=4096)
     assert large.chunk * large.bytes_per_report <= 8 * CHUNK
     assert large.sample(np.zeros(40, int)).shape == (40, 512)
-
-
-def test_a_text_of_another_version_is_refused_with_a_plain_sentence(channel: Channel) -> None:
-    text = channel.to_json().replace('"version":2', '"version":1')
-    with pytest.raises(ProtocolError, match="its text is not of version 2"):
-        channel_from_json(text)
-
-
-def test_a_text_that_is_too_long_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="at most 16777216 characters"):
-        channel_from_json(" " * (LONGEST_TEXT + 1))
 
 
 # Draws at the boundaries of their codes
@@ -155,9 +183,3 @@ def test_a_wide_response_uses_every_bit_of_its_draw() -> None:
     low, n = response.window.low, 200
     draws = np.array([low - 1, low, low * n - 1, low * n, (1 << 48) - 1, (1 << 48) + low], "<u8")
     assert response.codes(np.full(6, 7), draws.view(np.uint8)).tolist() == [0, 1, 199, 7, 7, 1]
-
-
-def test_epsilons_that_are_not_written_as_decimals_are_refused() -> None:
-    for text in ("+1", " 1", "1_0", "１", "0x1"):
-        with pytest.raises(ParameterError, match="^epsilon must be"):
-            WindowChannel(epsilon=text)

@@ -1,5 +1,4 @@
 import itertools
-import json
 from collections import Counter
 from fractions import Fraction
 
@@ -7,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.channels import MaskedResponse, channel_from_json
+from hybriddp.channels import MaskedResponse
 from hybriddp.channels.masked import BIN_BITS, N_BINS, label_bits_for, patterns
-from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.privacy import SHIFT, odds
+from tests.channels.counts import tally_of
 from tests.levels import LEVEL
 
 ALL_BITS = range(1, BIN_BITS + 1)
@@ -110,7 +109,7 @@ def test_words_choose_patterns_evenly() -> None:
 def test_reports_have_the_law_of_their_patterns() -> None:
     """Chi-square over all patterns and codes, and against an extra weight that is 20 % off."""
     channel = MaskedResponse(epsilon=1)
-    counts = channel.tally(channel.sample(np.full(1_000_000, 77)))
+    counts = tally_of(channel, channel.sample(np.full(1_000_000, 77)))
     level = np.array([pattern.level for pattern in channel.patterns])
     share = 1 / 7 / np.bincount(level)[level]
     law = np.array([channel.weights(k, 77) for k in range(channel.n_patterns)]) / (1 << channel.response.bits)
@@ -118,58 +117,3 @@ def test_reports_have_the_law_of_their_patterns() -> None:
     expected, off = (counts.sum() * share[:, None] * p for p in (law, wrong))
     assert stats.chisquare(counts.ravel(), expected.ravel()).pvalue > LEVEL
     assert stats.chisquare(counts.ravel(), off.ravel()).pvalue < LEVEL
-
-
-# Counts and texts
-
-
-def test_a_tally_counts_every_report_and_leaves_out_what_is_none() -> None:
-    channel = MaskedResponse(epsilon=1)
-    reports = channel.sample(np.arange(256).repeat(40), random_state=1)
-    counts = channel.tally(reports)
-    assert counts.shape == (499, 4)
-    assert counts.sum() == len(reports)
-    for report in reports[:50].tolist():
-        assert counts[report >> 2, report & 3] > 0
-    assert np.array_equal(counts, channel.tally(np.concatenate([reports.astype(int), [-1, 1996, 10**9]])))
-    assert np.array_equal(counts, channel.tally(reports[:99]) + channel.tally(reports[99:]))
-
-
-def test_its_text_is_short_and_is_what_comes_back() -> None:
-    for channel in (MaskedResponse(epsilon=1), MaskedResponse(epsilon=12), MaskedResponse(epsilon=1, label_bits=3)):
-        assert channel_from_json(channel.to_json(), epsilon=channel.epsilon) == channel
-    assert MaskedResponse(epsilon=1).to_json() == (
-        '{"type":"masked","version":2,"epsilon":"1","labels":4,"bits":32,"low":751094022,"extra":1290591208}'
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"extra": 1290591212, "low": 751094021}, "not 1-private"),
-        ({"extra": 1290591209}, "do not add up"),
-        ({"labels": 3, "low": 910282059, "extra": 1564121119}, "not a power of two"),
-        ({"labels": 512, "low": 8360550, "extra": 14365696}, "not a power of two"),
-        ({"labels": 4.0}, "number of codes is not an integer"),
-        ({"labels": None}, "number of codes is not an integer"),
-        ({"epsilon": "2"}, "is for epsilon 2, but 1 was promised"),
-        ({"epsilon": 1}, "not a decimal"),
-        ({"more": 1}, "not in the form"),
-    ],
-)
-def test_tampered_texts_are_refused(change: dict[str, object], reason: str) -> None:
-    fields = json.loads(MaskedResponse(epsilon=1).to_json()) | change
-    with pytest.raises(ProtocolError, match=reason):
-        channel_from_json(json.dumps(fields, separators=(",", ":")), epsilon=1)
-
-
-@pytest.mark.parametrize("inputs", [[-1], [256], [0.5], ["a"], [[1]]])
-def test_bins_that_do_not_exist_get_no_report(inputs: object) -> None:
-    with pytest.raises(DataError, match="^bins must be integers"):
-        MaskedResponse(epsilon=1).sample(inputs)
-
-
-@pytest.mark.parametrize("bad", [0, 9, 2.0, "2", True])
-def test_the_number_of_label_bits_is_checked(bad: object) -> None:
-    with pytest.raises(ParameterError, match="^label_bits must be"):
-        MaskedResponse(epsilon=1, label_bits=bad)

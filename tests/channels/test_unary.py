@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.channels import UnaryEncoding, channel_from_json
-from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.channels import UnaryEncoding
+from hybriddp.errors import ProtocolError
 from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 from tests.levels import z_limit
 
@@ -40,25 +40,3 @@ def test_bits_are_set_as_often_as_they_should() -> None:
 def test_the_unused_bits_are_zero() -> None:
     reports = UnaryEncoding(epsilon=1, n_categories=9).sample(np.zeros(1000, int))
     assert not np.any(reports[:, 1] & 0b1111_1110)
-
-
-def test_text_and_channel_are_inverses() -> None:
-    channel = UnaryEncoding(epsilon=0.5, n_categories=100)
-    assert channel_from_json(channel.to_json()) == channel
-    assert channel.n_codes == 2**100
-
-
-def test_one_category_gives_one_report() -> None:
-    assert UnaryEncoding(epsilon=1, n_categories=8).sample(3).shape == (1,)
-
-
-@pytest.mark.parametrize("bad", [1, 4097, 2.5, "3", True])
-def test_the_number_of_categories_is_checked(bad: object) -> None:
-    with pytest.raises(ParameterError, match="^n_categories must be"):
-        UnaryEncoding(epsilon=1, n_categories=bad)
-
-
-@pytest.mark.parametrize("reports", [np.zeros((5, 3), np.uint8), np.zeros(2, np.uint8), np.zeros((5, 2), int)])
-def test_reports_of_another_shape_are_refused(reports: np.ndarray) -> None:
-    with pytest.raises(DataError, match="reports must be rows of 2 bytes"):
-        UnaryEncoding(epsilon=1, n_categories=10).ones(reports)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hybriddp.channels import WindowChannel, channel_from_json
+from hybriddp.channels import WindowChannel
 from hybriddp.channels.window import Window
 from hybriddp.channels.window_channel import CELLS, SHARE_BITS, VALUE_BITS
-from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid
 from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 from hybriddp.theory.local_mechanisms import LOWER_BOUNDS, hybrid, laplace, one_bit, piecewise
@@ -53,15 +53,17 @@ def test_every_other_mechanism_varies_more(epsilon: float) -> None:
 # Definition: exactness
 
 
-@given(epsilons, st.integers(1, 12), st.floats(0, 1))
-def test_the_odds_are_within_epsilon_and_use_nearly_all_of_it(epsilon: str, log_n: int, share: float) -> None:
-    n = 1 << log_n
-    k = max(1, round(share * n / 2))
+shapes = st.integers(1, 12).flatmap(lambda log_n: st.tuples(st.just(1 << log_n), st.integers(1, (1 << log_n) - 1)))
+
+
+@given(epsilons, shapes | st.tuples(st.integers(2, 65536), st.just(1)))
+def test_the_odds_are_within_epsilon_and_use_nearly_all_of_it(epsilon: str, shape: tuple[int, int]) -> None:
+    n, k = shape
     w = Window.for_epsilon(epsilon, n_codes=n, width=k)
     assert w.n_codes * w.low + w.width * w.extra == 1 << w.bits
     assert (w.low + w.extra) << SHIFT <= w.low * odds(epsilon)
-    # The low weight moves up by at most k to make the extra weight whole: with k + 1 less the odds would be too large.
-    low = w.low - k - 1
+    # The low weight moves up by less than k to make the extra weight whole: with k less the odds would be too large.
+    low = w.low - k
     assert low < 1 or (low * k + (1 << w.bits) - n * low) << SHIFT > low * k * odds(epsilon)
 
 
@@ -157,16 +159,6 @@ def test_the_variance_of_an_input_is_enumerated(channel: WindowChannel) -> None:
 # Identities
 
 
-def test_text_and_channel_are_inverses(channel: WindowChannel) -> None:
-    again = channel_from_json(channel.to_json(), epsilon=1.0)
-    assert again == channel
-    assert hash(again) == hash(channel)
-    assert again.digest == channel.digest
-    assert len(channel.digest) == 64
-    assert again != WindowChannel(epsilon=0.5)
-    assert len(channel.to_json()) < 1500
-
-
 def test_values_mirror_each_other(channel: WindowChannel) -> None:
     assert channel.values + channel.values[::-1] == pytest.approx(np.ones(256))
     assert channel.largest_value == pytest.approx(2.79, abs=0.01)
@@ -189,12 +181,6 @@ def test_a_seed_repeats_chunk_by_chunk(channel: WindowChannel) -> None:
     assert not np.array_equal(codes, channel.randomize(x, bounds=(0, 1)))
     assert np.array_equal(codes, channel.sample(Grid(0, 1).place(x).units, random_state=1))
     assert np.array_equal(codes, channel.randomize(x.astype(object), bounds=(0, 1), random_state=1))
-
-
-def test_one_value_gives_one_code(channel: WindowChannel) -> None:
-    assert np.ndim(channel.randomize(0.5, bounds=(0, 1))) == 0
-    assert np.ndim(channel.sample(5)) == 0
-    assert channel.randomize([], bounds=(0, 1)).shape == (0,)
 
 
 @given(epsilons.filter(lambda e: not 0.75 < float(e) < 5.5))
@@ -254,37 +240,6 @@ def test_reports_average_to_the_values_with_the_claimed_variance(epsilon: float)
     spread = (error**2).std() / 1000
     assert abs((error**2).mean() - expected) / spread < z_limit(2)
     assert abs((error**2).mean() - 1.2 * expected) / spread > z_limit(2)
-
-
-# Edges
-
-
-@pytest.mark.parametrize("values", [[0.5, np.nan], [np.inf], [None], np.array([0.1, np.nan], np.float32)])
-def test_missing_values_get_no_report(channel: WindowChannel, values: object) -> None:
-    with pytest.raises(DataError, match=r"1 of \d are missing, NaN or infinite"):
-        channel.randomize(values, bounds=(0, 1))
-
-
-@pytest.mark.parametrize("values", [["a"], [True], [[0.5]]])
-def test_what_is_no_number_gets_no_report(channel: WindowChannel, values: object) -> None:
-    with pytest.raises(DataError, match="^values must be"):
-        channel.randomize(values, bounds=(0, 1))
-
-
-@pytest.mark.parametrize("units", [[-1], [UNITS + 1], [0.5], [[1]], ["1"]])
-def test_units_lie_on_the_grid(channel: WindowChannel, units: object) -> None:
-    with pytest.raises(DataError, match="^units must be integers"):
-        channel.sample(units)
-
-
-@pytest.mark.parametrize("bounds", [(1, 0), (0, float("inf")), None])
-def test_bad_bounds_are_named(channel: WindowChannel, bounds: object) -> None:
-    with pytest.raises(ParameterError, match="^bounds"):
-        channel.randomize([0.5], bounds=bounds)
-
-
-def test_the_representation_is_short(channel: WindowChannel) -> None:
-    assert repr(channel) == "WindowChannel(epsilon='1', n_codes=256)"
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def test_a_simulation(users: Path, tmp_path: Path) -> None:
         users, "--trusted-if", "consent", "--simulate-local", "--html", page, "--plot", picture, "--diagnostics"
     )
     assert "SIMULATION" in words.stdout
-    assert "1,000 users trusted the curator and 1,000 reported locally." in words.stdout
+    assert "1,000 trusted the curator and 1,000 reported locally." in words.stdout
     assert "Points outside of the bounds: 0." in words.output
     assert "<svg" in page.read_text()
     assert picture.stat().st_size > 1000
@@ -95,7 +95,7 @@ def test_rounds(users: Path, tmp_path: Path) -> None:
         if "centers" in answer:
             break
     assert ordered(answer["centers"]) == [[2, 3], [7, 8]]
-    assert answer["in_ledger"]
+    assert answer["privacy"]["counted"]
     assert len(Ledger.open(ledger).events) >= spent
     assert json.loads(run(*common, "--json").stdout)["centers"] == answer["centers"]
     assert isinstance(run(*common, "--reports", answers).exception, ParameterError)

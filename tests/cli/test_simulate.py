@@ -37,16 +37,15 @@ def test_only_exact_theory_is_tested_against_what_happens() -> None:
     assert rows["adaptive"][6][0] not in "+-"
 
 
-def test_a_file_is_simulated_in_the_papers_setting(tmp_path: Path) -> None:
+def test_a_file_is_simulated(tmp_path: Path) -> None:
     path = tmp_path / "values.csv"
     pl.DataFrame({"minutes": [1.0, 2.5, None, 7.0] * 100}).write_csv(path)
-    options = ["--value", "minutes", "--channel", "laplace", "--estimators", "privacy, 0.3", "--json"]
+    options = ["--value", "minutes", "--estimators", "privacy, 0.3", "--json"]
     result = RUN.invoke(cli.app, ["simulate", str(path), *options, *COMMON])
     stored = json.loads(result.stdout)
     assert stored["private_release"] is False
     assert stored["n_trusted"] + stored["n_local"] == 300
     assert [row["name"] for row in stored["estimators"]] == ["privacy", "0.3"]
-    assert stored["study"]["channel"]["type"] == "discrete-laplace"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,6 @@ def test_a_file_is_simulated_in_the_papers_setting(tmp_path: Path) -> None:
         (["values.csv"], 2, "value must be the name of a column"),
         (["values.csv", "--value", "x"], 4, "There is no file values.csv"),
         (["uniform", "--users", "100", "--estimators", "best"], 2, "estimators must be"),
-        (["uniform", "--users", "100", "--channel", "wide"], 2, "channel must be"),
         (["uniform", "--users", "100", "--trials", "1"], 2, "trials must be"),
         (["uniform", "--users", "100", "--trusted", "1"], 2, "1 is ambiguous: write 1%"),
         (["uniform", "--users", "100", "--trusted", "101"], 2, "--trusted must be at most the number of users, 100"),

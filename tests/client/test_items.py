@@ -12,7 +12,7 @@ from hybriddp.client import Client, MockCurator, RejectedError, StudyOffer, comm
 from hybriddp.client.journal import FileJournal
 from hybriddp.client.questions import ItemQuestion, question, read_study
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.items.integers import integer_of, kept_item
+from hybriddp.items.records import integer_of, kept_item
 from tests.client.mocking import Call
 
 STUDY = HeavyHitterStudy("search word", epsilon=2, delta="0.000001")

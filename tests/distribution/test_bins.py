@@ -66,7 +66,7 @@ def test_middles_lie_in_their_bins() -> None:
 def test_text_and_bins_are_inverses() -> None:
     for bins in (Bins(UNIT), Bins(UNIT, "log"), Bins(UNIT, "log", 5), Bins(UNIT, CLOSE)):
         fields = json.loads(json.dumps(bins.text_fields()))
-        again = Bins.from_text(UNIT, fields["scale"])
+        again = Bins(UNIT, **Bins.read_scale(fields["scale"]))
         assert again == bins
         assert again.text_fields() == fields
         assert hash(again) == hash(bins)

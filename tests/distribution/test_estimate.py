@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hybriddp.distribution import DistributionEstimate
+from hybriddp.distribution import DistributionEstimate, DistributionStudy
 from hybriddp.errors import ParameterError
 from tests.distribution.conftest import LOAD, STUDY
 from tests.levels import LEVEL, z_limit
@@ -85,3 +85,22 @@ def test_quantiles_are_asked_for_in_any_sequence(estimate: DistributionEstimate)
             estimate.quantiles(wrong)
     with pytest.raises(ParameterError, match="^at must be a number between 0 and 1"):
         estimate.to_dict(at=(0.5, 95))
+
+
+def test_groups_may_differ_is_the_same_before_and_after(estimate: DistributionEstimate) -> None:
+    reports = STUDY.randomize(LOAD[2000:], random_state=1)
+    before = STUDY.estimate(trusted=LOAD[:2000], local=reports, groups_may_differ=True, random_state=2)
+    assert np.array_equal(before.fit.linear, estimate.allowing_groups_to_differ().fit.linear)
+    assert before.rank_error > estimate.rank_error
+
+
+@pytest.mark.parametrize("groups_may_differ", [False, True])
+def test_each_part_has_an_answer_of_its_own(groups_may_differ: bool) -> None:
+    study, summaries = DistributionStudy("minutes", bounds=(0, 240), epsilon=1), {}
+    for key, median in {"DE": 40.0, "FR": 100.0}.items():
+        part = study.part("country", key)
+        reports = part.randomize(np.full(20_000, median), random_state=1)
+        summaries[key] = part.summarize_trusted(np.full(400, median)), part.summarize_local(reports)
+    found = study.estimate_parts("country", summaries, groups_may_differ=groups_may_differ)
+    assert [one.quantile(0.5).value for one in found.values()] == pytest.approx([40, 100], abs=2)
+    assert all(one.groups_may_differ is groups_may_differ for one in found.values())

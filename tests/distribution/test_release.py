@@ -4,7 +4,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from hybriddp.distribution import BinCounts, DistributionStudy
+from hybriddp.distribution import DistributionStudy, TrustedSummary
 from hybriddp.distribution.release import (
     N_COARSE,
     SENSITIVITY,
@@ -22,7 +22,7 @@ from tests.levels import z_limit
 
 ONE = Privacy(epsilon=1)
 STUDY = DistributionStudy("d", bounds=(0, 1), epsilon=1)
-FOUR = BinCounts(STUDY.digest, (4,) * 256)
+FOUR = TrustedSummary(STUDY.digest, 1024, (4,) * 256)
 
 
 def _counts(bins: tuple[int, ...]) -> np.ndarray:
@@ -49,7 +49,7 @@ def test_the_vector_is_sixteen_sums_and_the_counts() -> None:
 
 def test_the_noise_is_that_of_four_over_epsilon() -> None:
     study = DistributionStudy("d", bounds=(0, 1), epsilon=2)
-    statistic = study.statistic(BinCounts(study.digest, (10,) * 256))
+    statistic = study.statistic(TrustedSummary(study.digest, 2560, (10,) * 256))
     assert statistic.sensitivity == 4
     assert np.array_equal(statistic.values, tree(np.full(256, 10)))
     released = PrivateHistogram.of(release(statistic, study.cost))

@@ -43,7 +43,7 @@ def test_known_bytes_give_the_same_reports_as_everywhere(case: dict[str, Any], m
     assert isinstance(study.channel, MaskedResponse)
     assert study.channel.bytes_per_report == case["bytes_per_report"]
     source = KnownBytes(case)
-    monkeypatch.setattr("hybriddp.distribution.study.byte_source", lambda _state: source)
+    monkeypatch.setattr("hybriddp.study.numbers.byte_source", lambda _state: source)
     reports = study.randomize(_values(study, case))
     assert reports.study == case["digest"]
     assert source.raw.size == 0

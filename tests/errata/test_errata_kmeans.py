@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.theory import Setting
+from tests.errata.settings import homogeneous
 from tests.levels import LEVEL
 
 # A small version of the paper's setting: one cluster in d = 2 dimensions on [0, 1].
@@ -22,17 +22,9 @@ def test_row_04_the_noise_on_a_center_is_the_noise_on_the_sum_over_the_count() -
     assert center.var() == pytest.approx(on_the_mean, rel=0.02)
     # With the printed variance, that of the sum, the privacy weight all but drops the trusted group.
     local_noise, local_count = 2 * (D * (ROUNDS + 1) / EPSILON) ** 2, 39_600
+    users, fraction = local_count + count, count / (local_count + count)
     weights = [
-        float(
-            Setting(
-                n_users=local_count + count,
-                trusted_fraction=count / (local_count + count),
-                trusted_variance=0,
-                local_variance=0,
-                trusted_noise=trusted_noise,
-                local_noise=local_noise,
-            ).weight_privacy()
-        )
+        float(homogeneous(users, fraction, 0, trusted_noise, local_noise).weight_privacy())
         for trusted_noise in (2 * SCALE**2, on_the_mean)
     ]
     assert weights[0] < 1e-4

@@ -6,21 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from hybriddp.theory import UC_SALARIES, Setting, gaussian_delta, gaussian_epsilon, gaussian_noise, laplace_noise
+from hybriddp.theory import UC_SALARIES, gaussian_delta, gaussian_epsilon, gaussian_noise, laplace_noise
 
 DELTA = 1e-7
 CLASSIC = math.sqrt(2 * math.log(1.25 / DELTA))  # classic σ for ε = 1 and sensitivity 1
-
-
-def _salaries(c: float, noise: object) -> Setting:
-    return Setting(
-        n_users=UC_SALARIES.n_users,
-        trusted_fraction=c,
-        trusted_variance=UC_SALARIES.variance,
-        local_variance=UC_SALARIES.variance,
-        trusted_noise=noise.trusted,  # type: ignore[attr-defined]
-        local_noise=noise.local,  # type: ignore[attr-defined]
-    )
 
 
 def _published_noise(c: float, honest_share: float) -> tuple[float, float, float]:
@@ -29,7 +18,7 @@ def _published_noise(c: float, honest_share: float) -> tuple[float, float, float
     noise = gaussian_noise(
         n_users=n, trusted_fraction=c, width=m, epsilon=1.0, delta=DELTA, calibration="classic-unchecked"
     )
-    w = float(_salaries(c, noise).weight_known_variance())
+    w = float(UC_SALARIES.setting(c, noise).weight_known_variance())
     local_users = (1 - c) * n
     variance = w**2 * noise.trusted + ((1 - w) / local_users) ** 2 * honest_share * local_users * noise.local
     return w, w * m / (c * n), float(variance**0.5)
@@ -94,7 +83,7 @@ def test_row_03_where_it_holds_the_analytic_noise_is_smaller() -> None:
 def test_row_21_local_users_gain_from_laplace_noise_too(c: float, expected: float) -> None:
     n, m = UC_SALARIES.n_users, UC_SALARIES.width
     noise = laplace_noise(n_users=n, trusted_fraction=c, width=m, epsilon=1.0)
-    w = float(_salaries(c, noise).weight_known_variance())
+    w = float(UC_SALARIES.setting(c, noise).weight_known_variance())
     a_trusted, a_local = w / c, (1 - w) / (1 - c)
     assert a_local / max(a_trusted, a_local) == pytest.approx(expected, rel=2e-4)
     # One honest local user beside the curator: the density of the sum of two Laplace variables in closed form.

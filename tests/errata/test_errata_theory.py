@@ -1,37 +1,18 @@
-"""Rows 8 to 20, 22, 23 and 25 of docs/errata.md: each shows the print and the corrected statement at odds."""
-
-import math
+"""Rows 8 to 15, 22, 23 and 25 of docs/errata.md: each shows the print and the corrected statement at odds."""
 
 import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.theory import (
-    UC_SALARIES,
-    Beta,
     Setting,
     laplace_critical_trusted_fraction,
-    laplace_critical_users,
-    laplace_gain_at_crossover,
-    laplace_gain_supremum,
-    laplace_noise,
     laplace_privacy_weight_wins_below,
     trusted_only_wins_between,
 )
+from tests.errata.settings import homogeneous, laplace_setting
 
 RNG_SIZE = 20_000
-
-
-def _laplace(n: object, c: object, epsilon: object, variance: object, width: object = 1.0) -> Setting:
-    noise = laplace_noise(n_users=n, trusted_fraction=c, width=width, epsilon=epsilon)
-    return Setting(
-        n_users=n,
-        trusted_fraction=c,
-        trusted_variance=variance,
-        local_variance=variance,
-        trusted_noise=noise.trusted,
-        local_noise=noise.local,
-    )
 
 
 def _random(seed: int) -> tuple[dict[str, FloatArray], Setting]:
@@ -92,9 +73,7 @@ def test_row_10_the_other_single_model_is_full_local_not_local_only() -> None:
 
 def test_row_11_the_printed_gamma_is_the_error_so_the_gain_divides_by_it() -> None:
     n, c, v, s_t, s_l = 5000.0, 0.03, 0.08, 1e-3, 3.0
-    setting = Setting(
-        n_users=n, trusted_fraction=c, trusted_variance=v, local_variance=v, trusted_noise=s_t, local_noise=s_l
-    )
+    setting = homogeneous(n, c, v, s_t, s_l)
     gamma = ((1 - c) * v * s_l + c * n * (c * v + s_l) * s_t) / (n * (v + c * s_l) + (1 - c) * c * n**2 * s_t)
     assert gamma == pytest.approx(float(setting.error_known_variance()), rel=1e-12)
     # The factor of the theorem on PWH, in contrast, is one over the error.
@@ -132,7 +111,7 @@ def test_row_13_the_printed_region_of_the_privacy_weight_is_that_of_the_naive_we
     n = np.exp(rng.uniform(np.log(2), np.log(1e5), RNG_SIZE)) / c  # more than one trusting user
     epsilon = np.exp(rng.uniform(np.log(0.01), np.log(20), RNG_SIZE))
     variance = rng.uniform(0.001, 0.25, RNG_SIZE)
-    setting = _laplace(n, c, epsilon, variance)
+    setting = laplace_setting(n, c, epsilon, variance)
     y = epsilon**2 * variance
     with np.errstate(divide="ignore"):
         printed = (y >= 2) | (c <= y / 2) | (n < 2 * (1 + c) / (c * (2 * c - y)))
@@ -143,24 +122,17 @@ def test_row_13_the_printed_region_of_the_privacy_weight_is_that_of_the_naive_we
     assert np.array_equal((privacy_gain > 1)[away], (n < limit)[away])
     assert np.array_equal((naive_gain > 1)[away], printed[away])
     assert ((privacy_gain > 1) != printed)[away].mean() > 0.5
-    example = _laplace(1e4, 0.1, 2.857, 0.25)
+    example = laplace_setting(1e4, 0.1, 2.857, 0.25)
     assert example.gain_over_best(example.error_hybrid(example.weight_privacy())) == pytest.approx(0.111, abs=1e-3)
 
 
 def test_row_14_the_privacy_weight_can_lose_to_both() -> None:
-    setting = Setting(
-        n_users=100,
-        trusted_fraction=0.9,
-        trusted_variance=1.0,
-        local_variance=1.0,
-        trusted_noise=1e-6,
-        local_noise=1e-6,
-    )
+    setting = homogeneous(100, 0.9, 1.0, 1e-6, 1e-6)
     assert setting.gain_over_worst(setting.error_hybrid(setting.weight_privacy())) == pytest.approx(0.0153, abs=5e-5)
     f, general = _random(14)
-    homogeneous = Setting(**{**f, "local_variance": f["trusted_variance"], "trusted_mean": 0.0})
+    alike = Setting(**{**f, "local_variance": f["trusted_variance"], "trusted_mean": 0.0})
     covered = (2 * f["trusted_fraction"] - 1) * f["n_users"] * f["trusted_noise"] <= 2 * f["local_noise"]
-    r = homogeneous.gain_over_worst(homogeneous.error_hybrid(homogeneous.weight_privacy()))
+    r = alike.gain_over_worst(alike.error_hybrid(alike.weight_privacy()))
     assert np.all(r[covered] > 1)
     assert general.shape == (RNG_SIZE,)
     assert np.any(r[~covered] < 1)
@@ -171,68 +143,10 @@ def test_row_15_the_known_variance_weight_wins_if_and_only_if() -> None:
     wins = f["trusted_fraction"] * f["n_users"] * f["trusted_noise"] < f["local_noise"]
     assert np.array_equal(setting.known_variance_beats_both(), wins)
     assert np.all(setting.gain_over_best(setting.error_known_variance())[~wins] <= 1 + 1e-12)
-    alone = _laplace(1000, 0.001, 1.0, 0.1)  # one trusting user
+    alone = laplace_setting(1000, 0.001, 1.0, 0.1)  # one trusting user
     assert alone.gain_over_best(alone.error_known_variance()) == pytest.approx(1.0, rel=1e-12)
-    pair = _laplace(1000, 0.002, 1.0, 0.1)
+    pair = laplace_setting(1000, 0.002, 1.0, 0.1)
     assert pair.gain_over_best(pair.error_known_variance()) > 1.0
-
-
-def test_row_16_the_largest_gain_is_17_eighths_not_16_sevenths() -> None:
-    y = 0.25  # ε = 1, σ = m/2
-    c = y / (2 + y) * (1 + 1e-9)  # the crossover at infinitely many users; R falls with c from there
-    at_crossover = laplace_gain_at_crossover(trusted_fraction=c, width=1.0, epsilon=1.0, variance=0.25)
-    assert at_crossover == pytest.approx(17 / 8, abs=1e-6)
-    assert at_crossover < laplace_gain_supremum(epsilon=1.0) == 17 / 8
-    assert 2 * (2 - 0) / (2 - y) == pytest.approx(16 / 7)  # the printed bound is the same formula at c = 0
-    assert math.isnan(laplace_gain_at_crossover(trusted_fraction=0.01, width=1.0, epsilon=1.0, variance=0.25))
-
-
-def test_row_17_the_constant_weight_loses_one_user_earlier() -> None:
-    setting = _laplace(np.array([10_056, 10_057, 10_058]), 0.01, 0.1, 1 / 36)
-    r = setting.gain_over_worst(setting.error_hybrid(0.001))
-    assert r[:2] == pytest.approx([1.0000965, 0.99999837], abs=5e-8)
-    assert r[2] < r[1] < 1 < r[0]
-
-
-def test_row_18_the_critical_number_of_users_is_never_below_one() -> None:
-    peaks = {
-        (a, epsilon): float(
-            laplace_critical_users(trusted_fraction=0.05, width=1.0, epsilon=epsilon, variance=Beta(a, a).variance)
-        )
-        for a in (10, 1, 0.1)
-        for epsilon in (0.1, 1.0)
-    }
-    assert peaks[1, 1.0] == pytest.approx(1920)
-    assert math.isinf(peaks[0.1, 1.0])
-    left_of_the_plot = [n for n in peaks.values() if n < 1000]
-    assert len(left_of_the_plot) == 4
-    assert min(left_of_the_plot) >= 1 / 0.05**2
-    assert max(left_of_the_plot) == pytest.approx(451, abs=1)
-
-
-def test_row_19_the_salaries_gain_exceeds_two_only_for_large_epsilon() -> None:
-    def peak(epsilon: float) -> float:
-        c = np.geomspace(0.001, 0.1, 200_001)
-        setting = _laplace(UC_SALARIES.n_users, c, epsilon, UC_SALARIES.variance, UC_SALARIES.width)
-        return float(setting.gain_over_best(setting.error_known_variance()).max())
-
-    assert max(peak(epsilon) for epsilon in (0.1, 0.5, 1.0)) < 1.9985
-    assert peak(2.30) < 2 < peak(2.40)
-
-
-def test_row_20_the_regions_of_the_salaries_figure_lie_on_the_other_axis() -> None:
-    c, epsilon = np.geomspace(0.001, 0.1, 400)[:, None], np.geomspace(0.1, 10, 400)[None, :]
-    setting = _laplace(UC_SALARIES.n_users, c, epsilon, UC_SALARIES.variance, UC_SALARIES.width)
-    error = setting.error_hybrid(setting.weight_privacy())
-    low = np.argwhere(setting.gain_over_best(error) < 0.5)
-    assert c[low[:, 0], 0].max() < 0.0123
-    assert epsilon[0, low[:, 1]].min() > 6.4
-    r = setting.gain_over_worst(error)
-    high = np.argwhere(r > 1500)
-    assert c[high[:, 0], 0].min() > 0.078
-    assert epsilon[0, high[:, 1]].max() < 0.35
-    assert r.max() == pytest.approx(2386.945, abs=1e-2)
-    assert ((r >= 10) & (r <= 100)).mean() == pytest.approx(0.26, abs=0.01)
 
 
 def test_row_22_homogeneous_expressions_do_not_hold_in_general() -> None:
@@ -258,7 +172,7 @@ def test_row_23_full_local_noise_follows_each_groups_range() -> None:
     n = n_trusted + n_local
     mixed = (n_trusted / n * 2 * m_trusted**2 + n_local / n * 2 * m_local**2) / n
     assert (noise / n).var() == pytest.approx(mixed, rel=0.02)
-    one_width = _laplace(n, n_trusted / n, 1.0, 0.0, width=max(m_trusted, m_local)).error_full_local()
+    one_width = laplace_setting(n, n_trusted / n, 1.0, 0.0, width=max(m_trusted, m_local)).error_full_local()
     assert one_width == pytest.approx(2 * m_trusted**2 / n)
     assert one_width > mixed
     critical = laplace_critical_trusted_fraction(width=3.0, epsilon=1.0, variance=0.1)
@@ -266,6 +180,5 @@ def test_row_23_full_local_noise_follows_each_groups_range() -> None:
 
 
 def test_row_25_the_trusted_noise_enters_with_the_squared_weight() -> None:
-    base = {"n_users": 100, "trusted_fraction": 0.2, "trusted_variance": 0.1, "local_variance": 0.1, "local_noise": 1.0}
-    quiet, loud = (Setting(**base, trusted_noise=s) for s in (0.0, 1.0))
+    quiet, loud = (homogeneous(100, 0.2, 0.1, s, 1.0) for s in (0.0, 1.0))
     assert float(loud.error_hybrid(0.3) - quiet.error_hybrid(0.3)) == pytest.approx(0.3**2)

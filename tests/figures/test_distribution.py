@@ -1,7 +1,6 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -21,17 +20,6 @@ def _estimate(name: str = "minutes", key: str | None = None, **more: Any) -> Dis
 @pytest.fixture(scope="module")
 def estimate() -> DistributionEstimate:
     return _estimate()
-
-
-@pytest.mark.repeated
-@pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_the_picture_is_written_and_settings_stay(
-    estimate: DistributionEstimate, tmp_path: Path, ending: str, magic: bytes
-) -> None:
-    before = dict(mpl.rcParams)
-    estimate.plot(tmp_path / f"cdf.{ending}")
-    assert (tmp_path / f"cdf.{ending}").read_bytes().startswith(magic)
-    assert dict(mpl.rcParams) == before
 
 
 def _curves(axes: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def test_bars_have_whiskers_and_both_groups_beside_them(k: int, bars: int, more:
 
 def test_whiskers_are_the_stated_intervals_and_dots_the_groups() -> None:
     found = _found(3)
-    (bars,) = [frequencies.bars_of(found)]
+    bars = frequencies.bars_of(found)
     ends = found.stated_intervals()
     assert bars.lower.tolist() == (100 * ends.lower).tolist()
     assert bars.upper.tolist() == (100 * ends.upper).tolist()
@@ -57,7 +57,7 @@ def test_one_group_alone_has_no_legend() -> None:
 
 def test_parts_stand_side_by_side(tmp_path: Path) -> None:
     parts = [_found(4, name=f"part {i}") for i in range(4)]
-    figure = frequencies.draw_parts(parts, path=tmp_path / "parts.svg")
+    figure = frequencies.draw(parts, path=tmp_path / "parts.svg")
     shown = [axes for axes in figure.axes if axes.get_visible()]
     assert len(shown) == 4
     assert "part 3" in shown[3].get_title(loc="left")

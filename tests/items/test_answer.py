@@ -6,7 +6,7 @@ import pytest
 import hybriddp as hdp
 from hybriddp.errors import BudgetError, DataError
 from hybriddp.items import HeavyHitterStudy
-from hybriddp.items.answer import report_evidence, trusted_shares
+from hybriddp.items.protocol import report_evidence, trusted_shares
 from hybriddp.privacy import Privacy
 from hybriddp.shares import blend
 from tests.levels import z_limit
@@ -141,7 +141,7 @@ def test_discovery_finds_short_words_and_the_trusted_group_long_ones(small: Heav
 
 def test_discovery_without_a_trusted_group(small: HeavyHitterStudy) -> None:
     reports = small.discovery.randomize(_words(20_000, 4), random_state=2)
-    summary = small.discovery.summarize(reports)
+    summary = small.discovery.summarize_local(reports)
     found = small.estimate(trusted=None, local=summary, single_group=True)
     assert set(found.items) == {"apple", "pear", "fig", "plum", "~~~~~~"}
     assert (found.n_trusted, found.n_local) == (0, 20_000)

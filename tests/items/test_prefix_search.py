@@ -5,6 +5,7 @@ from hybriddp.channels import LocalHashing
 from hybriddp.items import DiscoveryQuestion
 from hybriddp.items.coding import unscramble
 from hybriddp.items.prefix_search import KEPT, _rank_in_root, local_shares, search_prefixes
+from tests.channels.counts import tally_of
 from tests.levels import z_limit
 
 CHANNEL = LocalHashing(epsilon=4, n_functions=64)
@@ -19,7 +20,7 @@ def _tallies(n: int, seed: int) -> list[np.ndarray]:
     kinds = rng.choice(len(WORDS) + 1, n, p=[*WORDS.values(), 1 - sum(WORDS.values())])
     words = list(WORDS)
     items = [words[kind] if kind < len(words) else other for kind, other in zip(kinds.tolist(), others, strict=True)]
-    return QUESTION.summarize(QUESTION.randomize(items, random_state=seed)).levels(CHANNEL)
+    return QUESTION.levels(QUESTION.summarize_local(QUESTION.randomize(items, random_state=seed)))
 
 
 def test_frequent_words_are_found_with_their_shares() -> None:
@@ -38,7 +39,7 @@ def test_frequent_words_are_found_with_their_shares() -> None:
 
 
 def test_without_reports_nothing_is_found() -> None:
-    empty = QUESTION.summarize([]).levels(CHANNEL)
+    empty = QUESTION.levels(QUESTION.summarize_local([]))
     assert len(search_prefixes(empty, CHANNEL).codes) == 0
     shares = local_shares(empty, QUESTION.codes(["a"]), CHANNEL, np.ones(1, bool))
     assert np.all(np.asarray(shares.noise) > 1000)
@@ -58,7 +59,7 @@ def test_a_prefix_that_is_shared_does_not_count() -> None:
     tallies = []
     for seed, bits in enumerate((16, 24, 32, 40, 48)):
         reports = channel.sample(codes[seed::5] >> np.uint64(48 - bits), random_state=seed)
-        tallies.append(channel.tally(reports))
+        tallies.append(tally_of(channel, reports))
     found = local_shares(tallies, three, channel, np.ones(3, bool))
     np.testing.assert_allclose(found.shares, [0.6, 0.2, 0.2], atol=0.02)
     np.testing.assert_allclose(channel.count_variance / found.noise, [40_000, 40_000, 50_000])
@@ -80,7 +81,7 @@ def test_shares_are_unbiased_and_have_their_variance() -> None:
     codes = rng.integers(0, 1 << 48, 4000, dtype=np.uint64)
     held = rng.integers(0, 1 << 48, 20_000, dtype=np.uint64)  # all different: collisions cost next to nothing
     tallies = [
-        channel.tally(channel.sample(held[level::5] >> np.uint64(48 - bits), random_state=level))
+        tally_of(channel, channel.sample(held[level::5] >> np.uint64(48 - bits), random_state=level))
         for level, bits in enumerate((16, 24, 32, 40, 48))
     ]
     found = local_shares(tallies, codes, channel, np.ones(len(codes), bool))

@@ -186,7 +186,7 @@ def test_names_are_in_the_story_the_picture_and_the_page() -> None:
     assert ", income " in model.explain()
     axes = model.plot().axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("age", "income")
-    assert "<th>age</th><th>income</th>" in model._repr_html_()
+    assert '<th scope="col">age</th><th scope="col">income</th>' in model._repr_html_()
 
 
 # As HTML
@@ -195,8 +195,8 @@ def test_names_are_in_the_story_the_picture_and_the_page() -> None:
 def test_a_model_is_a_table_in_a_notebook() -> None:
     shown = _plain()._repr_html_()
     assert shown.count("<tr>") == 3
-    assert "<th>dimension 1</th>" in shown
-    assert "A simulation, not a private release." in shown
+    assert '<th scope="col">dimension 1</th>' in shown
+    assert "A simulation: NOT a private release." in shown
     assert " ± " in shown
     assert _new()._repr_html_().startswith("<pre>HybridKMeans(n_clusters=2")
 
@@ -209,9 +209,9 @@ def test_markup_in_names_stays_text_and_large_tables_are_cut() -> None:
     shown = model._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
-    assert "&lt;b&gt;: 60 centers" in shown
+    assert "<b>&lt;b&gt;</b>" in shown
     assert "and 10 more" in shown
-    assert "<th>x10</th><th>…</th>" in shown
+    assert '<th scope="col">x10</th><th scope="col">…</th>' in shown
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "narwhals"])

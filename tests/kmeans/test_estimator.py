@@ -1,4 +1,4 @@
-"""The estimator: what it accepts, what it gives back, and how good that is."""
+"""The estimator: what it accepts, what it gives back, how good that is, and in the hands of scikit-learn."""
 
 import copy
 from fractions import Fraction
@@ -10,6 +10,9 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone, is_clusterer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
@@ -73,17 +76,13 @@ def test_few_clusters_that_are_seen_well_are_not_doubtful(d: int, k: int, n_trus
     assert k > 1 or model.start_ is None
 
 
-@pytest.mark.parametrize("d", [2, 5])
-def test_many_clusters_of_few_users_are_doubtful(d: int) -> None:
-    points = np.random.default_rng(4).random((2000, d))
-    model = _model(n_clusters=8, epsilon=1, bounds=[(0, 1)] * d).fit(points[:20], points[20:])
-    assert model.doubt_ > 0.15
-    assert model.doubtful_
-
-
-def test_doubt_does_not_depend_on_units() -> None:
-    """Eight times as wide, in floating-point numbers, is exactly the same."""
-    wide = _model(bounds=[(0, 80), (0, 80)]).fit(8 * TRUSTED, 8 * LOCAL)
+def test_many_clusters_of_few_users_are_doubtful_and_units_do_not_matter() -> None:
+    for d in (2, 5):
+        points = np.random.default_rng(4).random((2000, d))
+        model = _model(n_clusters=8, epsilon=1, bounds=[(0, 1)] * d).fit(points[:20], points[20:])
+        assert model.doubt_ > 0.15
+        assert model.doubtful_
+    wide = _model(bounds=[(0, 80), (0, 80)]).fit(8 * TRUSTED, 8 * LOCAL)  # in floating-point numbers exactly the same
     assert wide.doubt_ == MODEL.doubt_
 
 
@@ -110,57 +109,59 @@ def test_a_seed_repeats_everything_and_another_one_does_not(n_trusted: int, d: i
     assert not np.array_equal(first.cluster_centers_, third.cluster_centers_)
 
 
-def test_a_generator_is_a_seed_too() -> None:
-    first, second = (_model(random_state=np.random.default_rng(3)).fit(TRUSTED, LOCAL) for _ in range(2))
-    np.testing.assert_array_equal(first.cluster_centers_, second.cluster_centers_)
-    assert not first.private_release_
-
-
-def test_without_a_seed_it_is_a_release_and_never_the_same() -> None:
-    first, second = (_model(random_state=None).fit(TRUSTED, LOCAL) for _ in range(2))
-    assert first.private_release_
-    assert not np.array_equal(first.cluster_centers_, second.cluster_centers_)
-
-
 def test_a_ledger_is_told_and_obeyed() -> None:
     ledger = Ledger(Privacy(epsilon=3))
     model = _model(random_state=None).fit(TRUSTED, LOCAL, ledger=ledger)
-    assert model.in_ledger_
+    assert model.result_.privacy.counted
     for who in ("trusted", "local"):
         assert sum(Fraction(event.epsilon) for event in ledger.events if event.who == who) == 3
     with pytest.raises(BudgetError):
         _model(random_state=None).fit(TRUSTED, LOCAL, ledger=ledger)
 
 
+def test_a_generator_is_a_seed_too_and_no_seed_is_a_release() -> None:
+    first, second = (_model(random_state=np.random.default_rng(3)).fit(TRUSTED, LOCAL) for _ in range(2))
+    np.testing.assert_array_equal(first.cluster_centers_, second.cluster_centers_)
+    assert not first.private_release_
+    first, second = (_model(random_state=None).fit(TRUSTED, LOCAL) for _ in range(2))
+    assert first.private_release_
+    assert not np.array_equal(first.cluster_centers_, second.cluster_centers_)
+
+
 # What goes in
 
 
-@pytest.mark.parametrize("kind", ["list", "float32", "columns", "strided", "frame", "polars", "masked"])
-def test_points_in_any_form_are_the_same_points(kind: str) -> None:
+def test_points_in_any_form_are_the_same_points() -> None:
     coarse = np.round(POINTS * 16) / 16  # float32 holds these exactly
     wide = np.empty((6000, 4))
     wide[:, ::2] = coarse
-    forms: dict[str, Any] = {
-        "list": coarse.tolist(),
-        "float32": coarse.astype(np.float32),
-        "columns": np.asfortranarray(coarse),
-        "strided": wide[:, ::2],
-        "frame": pd.DataFrame(coarse, columns=["a", "b"]),
-        "polars": pl.DataFrame({"a": coarse[:, 0], "b": coarse[:, 1]}),
-        "masked": np.ma.array(coarse, mask=False),
-    }
-    same = forms[kind]
-    expected, found = _model().fit(coarse[:400], coarse[400:]), _model().fit(same[:400], same[400:])
-    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
-
-
-def test_whole_numbers_are_numbers() -> None:
+    expected = _model().fit(coarse[:400], coarse[400:]).cluster_centers_
+    forms: list[Any] = [coarse.tolist(), coarse.astype(np.float32), np.asfortranarray(coarse), wide[:, ::2]]
+    forms += [pd.DataFrame(coarse, columns=["a", "b"]), pl.DataFrame({"a": coarse[:, 0], "b": coarse[:, 1]})]
+    for form in [*forms, np.ma.array(coarse, mask=False)]:
+        np.testing.assert_array_equal(_model().fit(form[:400], form[400:]).cluster_centers_, expected)
     whole = np.rint(POINTS).astype(int)
-    expected, found = (
-        _model().fit(whole[:400].astype(float), whole[400:].astype(float)),
-        _model().fit(whole[:400], whole[400:]),
-    )
-    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    expected = _model().fit(whole[:400].astype(float), whole[400:].astype(float)).cluster_centers_
+    np.testing.assert_array_equal(_model().fit(whole[:400], whole[400:]).cluster_centers_, expected)
+
+
+def test_bad_parameters_are_named_when_it_comes_to_fitting() -> None:
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("epsilon", {"epsilon": None}),
+        ("epsilon", {"epsilon": 0}),
+        ("bounds", {"bounds": None}),
+        ("bounds", {"bounds": [(10, 0), (0, 10)]}),
+        ("bounds[0]", {"bounds": [(float("nan"), 10), (0, 10)]}),
+        ("n_clusters", {"n_clusters": 0}),
+        ("n_clusters", {"n_clusters": 1025}),
+        ("name", {"name": ""}),
+        ("random_state", {"random_state": -1}),
+        ("random_state", {"random_state": 1.5}),
+    ]
+    for name, change in changes:
+        with pytest.raises(ParameterError) as caught:
+            _model(**change).fit(TRUSTED, LOCAL)
+        assert caught.value.name == name
 
 
 def test_points_outside_are_clamped_and_counted() -> None:
@@ -225,27 +226,6 @@ def test_points_that_cannot_be_used_are_refused_and_cost_nothing(trusted: Any, l
     assert not ledger.events
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("epsilon", {"epsilon": None}),
-        ("epsilon", {"epsilon": 0}),
-        ("bounds", {"bounds": None}),
-        ("bounds", {"bounds": [(10, 0), (0, 10)]}),
-        ("bounds[0]", {"bounds": [(float("nan"), 10), (0, 10)]}),
-        ("n_clusters", {"n_clusters": 0}),
-        ("n_clusters", {"n_clusters": 1025}),
-        ("name", {"name": ""}),
-        ("random_state", {"random_state": -1}),
-        ("random_state", {"random_state": 1.5}),
-    ],
-)
-def test_bad_parameters_are_named_when_it_comes_to_fitting(name: str, change: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError) as caught:
-        _model(**change).fit(TRUSTED, LOCAL)
-    assert caught.value.name == name
-
-
 # Odd data
 
 
@@ -295,77 +275,6 @@ def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.D
     _check(model.fit(points[: sizes[0]], points[sizes[0] :]), k, bounds)
 
 
-@pytest.mark.repeated
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 8, 16])
-@pytest.mark.parametrize("n", [2, 3, 7, 50])
-def test_a_handful_of_users_is_enough_to_run(d: int, n: int) -> None:
-    points = np.random.default_rng(n).random((n, d))
-    for trusted in (0, 1, n // 2, n):
-        _check(_model(n_clusters=2, bounds=[(0, 1)] * d).fit(points[:trusted], points[trusted:]), 2, [(0, 1)] * d)
-
-
-@pytest.mark.parametrize(("trusted", "local"), [(1, 0), (0, 1)])
-@pytest.mark.parametrize("d", [1, 3, 4])
-def test_one_user_is_enough_for_one_cluster(trusted: int, local: int, d: int) -> None:
-    _check(
-        _model(n_clusters=1, bounds=[(0, 1)] * d).fit(np.full((trusted, d), 0.5), np.full((local, d), 0.5)),
-        1,
-        [(0, 1)] * d,
-    )
-
-
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_one_cluster_is_the_mean(d: int) -> None:
-    points = np.clip(RNG.normal(0.4, 0.1, (20_000, d)), 0, 1)
-    model = _model(n_clusters=1, bounds=[(0, 1)] * d, epsilon=7).fit(points[:2000], points[2000:])
-    np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0), atol=0.02)
-    np.testing.assert_array_equal(model.predict(points), 0)
-
-
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_identical_points_are_found(d: int) -> None:
-    points = np.full((20_000, d), 0.3)
-    model = _model(n_clusters=2, bounds=[(0, 1)] * d, epsilon=7).fit(points[:2000], points[2000:])
-    assert wcss(points[:1], model.cluster_centers_) < 0.03**2 * d
-
-
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_two_places_with_five_centers_are_found(d: int) -> None:
-    places = np.array([[0.2] * d, [0.7] * d])
-    points = np.repeat(places, 10_000, axis=0)
-    RNG.shuffle(points)
-    model = _model(n_clusters=5, bounds=[(0, 1)] * d, epsilon=7).fit(points[:2000], points[2000:])
-    assert wcss(places, model.cluster_centers_) < 2 * 0.04**2 * d
-
-
-def test_parameters_that_are_changed_after_fitting_do_not_change_what_was_found() -> None:
-    points = np.random.default_rng(0).random((500, 2))
-    model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)] * 2, random_state=1).fit(points)
-    before = model.explain(), model.predict(points)
-    model.set_params(bounds=[(0, 5)] * 3, name="other", scale="none", epsilon=9)
-    assert model.explain() == before[0]
-    np.testing.assert_array_equal(model.predict(points), before[1])
-
-
-def test_a_model_that_is_written_down_has_nothing_that_is_not_for_publication() -> None:
-    points = 2 * np.random.default_rng(0).random((500, 2))
-    model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)] * 2, random_state=1).fit(points)
-    assert model.clamped_.trusted > 0
-    again = copy.copy(model)  # as pickling does
-    assert not hasattr(again, "clamped_")
-    assert again.explain() == model.explain()
-
-
-@pytest.mark.parametrize("name", ["labels_", "inertia_", "fit_predict", "score"])
-def test_what_would_be_raw_says_why_it_is_missing(name: str) -> None:
-    model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)])
-    assert not hasattr(model, name)
-    with pytest.raises(AttributeError, match="Why there are no labels and no inertia"):
-        getattr(model, name)
-    with pytest.raises(AttributeError, match=r"'HybridKMeans' object has no attribute 'center_'\.$"):
-        getattr(model, "center_")  # noqa: B009  (no such attribute, to mypy too)
-
-
 def test_a_server_that_has_ended_shows_all_that_a_model_does() -> None:
     points = np.random.default_rng(0).choice([[2.0, 1.0], [8.0, 4.0]], 5100) + 0.1
     study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10), (0, 5)], epsilon=2)
@@ -380,14 +289,89 @@ def test_a_server_that_has_ended_shows_all_that_a_model_does() -> None:
         first = last
     model = HybridKMeans.from_server(server)
     np.testing.assert_array_equal(model.cluster_centers_, server.cluster_centers)
-    np.testing.assert_array_equal(model.standard_errors_, [10, 5] * np.sqrt(server.result.variance))
+    np.testing.assert_array_equal(model.standard_errors_, [10, 5] * np.sqrt(server.estimate.variance))
     assert (model.n_trusted_, model.n_local_, model.spending_) == (100, 5000, server.spending)
-    assert (model.doubt_, model.doubts_, model.doubtful_) == (
-        server.result.doubt,
-        server.result.doubts,
-        server.result.is_doubtful,
-    )
+    estimate = server.estimate
+    assert (model.doubt_, model.doubts_, model.doubtful_) == (estimate.doubt, estimate.doubts, estimate.is_doubtful)
     assert model.study == study
     assert not model.private_release_
-    assert model.explain().startswith("visits: 2 centers in 2 dimensions.\n100 users trusted the curator and 5,000")
+    assert model.explain().startswith("visits: 2 centers in 2 dimensions.\nOf 5,100 users 100 trusted")
     assert model.predict(server.cluster_centers).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_places_are_found(d: int) -> None:
+    """The mean by one center, one place by two centers, and two places by five."""
+    points = np.clip(RNG.normal(0.4, 0.1, (20_000, d)), 0, 1)
+    model = _model(n_clusters=1, bounds=[(0, 1)] * d, epsilon=7).fit(points[:2000], points[2000:])
+    np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0), atol=0.02)
+    np.testing.assert_array_equal(model.predict(points), 0)
+    for places, k, off in ((np.array([[0.3] * d]), 2, 0.03), (np.array([[0.2] * d, [0.7] * d]), 5, 0.04)):
+        points = np.repeat(places, 20_000 // len(places), axis=0)
+        RNG.shuffle(points)
+        model = _model(n_clusters=k, bounds=[(0, 1)] * d, epsilon=7).fit(points[:2000], points[2000:])
+        assert wcss(places, model.cluster_centers_) < len(places) * off**2 * d
+
+
+@pytest.mark.repeated
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 8, 16])
+def test_a_handful_of_users_is_enough_to_run(d: int) -> None:
+    """One or two are enough for one center; an empty group counts as none."""
+    for n in (2, 3, 7, 50):
+        points = np.random.default_rng(n).random((n, d))
+        for trusted in {0, 1, n // 2, n}:
+            _check(_model(n_clusters=2, bounds=[(0, 1)] * d).fit(points[:trusted], points[trusted:]), 2, [(0, 1)] * d)
+    for n_trusted, n_local in ((0, 1), (1, 0), (1, 1), (0, 2)):
+        model = _model(n_clusters=1, bounds=[(0, 1)] * d)
+        _check(model.fit(np.full((n_trusted, d), 0.5), np.full((n_local, d), 0.5)), 1, [(0, 1)] * d)
+
+
+def test_a_fitted_model_keeps_what_was_found_and_shows_nothing_raw() -> None:
+    points = 2 * np.random.default_rng(0).random((500, 2))
+    model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)] * 2, random_state=1).fit(points)
+    story, labels = model.explain(), model.predict(points)
+    model.set_params(bounds=[(0, 5)] * 3, name="other", scale="none", epsilon=9)
+    assert model.explain() == story
+    np.testing.assert_array_equal(model.predict(points), labels)
+    assert model.clamped_.trusted > 0
+    again = copy.copy(model)  # as pickling does
+    assert not hasattr(again, "clamped_")
+    assert again.explain() == story
+    for name in ("labels_", "inertia_", "fit_predict", "score"):
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match="Why there are no labels and no inertia"):
+            getattr(model, name)
+    with pytest.raises(AttributeError, match=r"'HybridKMeans' object has no attribute 'center_'\.$"):
+        getattr(model, "center_")  # noqa: B009  (no such attribute, to mypy too)
+
+
+# In the hands of scikit-learn
+
+
+def test_scikit_learn_takes_it_for_a_clusterer_that_can_be_cloned_and_set() -> None:
+    copied = clone(MODEL)
+    assert copied.get_params() == MODEL.get_params()
+    assert not hasattr(copied, "cluster_centers_")
+    np.testing.assert_array_equal(copied.fit(TRUSTED, LOCAL).cluster_centers_, MODEL.cluster_centers_)
+    assert is_clusterer(MODEL)
+    check_is_fitted(MODEL)
+    with pytest.raises(Exception, match="not fitted"):
+        check_is_fitted(_model())
+    model = HybridKMeans()
+    assert set(model.get_params()) == {"n_clusters", "epsilon", "bounds", "random_state", "name", "scale"}
+    assert model.set_params(n_clusters=5, epsilon=1) is model
+    assert model.get_params(deep=False)["n_clusters"] == 5
+    with pytest.raises(ParameterError, match="clusters"):
+        model.set_params(clusters=5)
+    shown = repr(_model())
+    assert shown.startswith("HybridKMeans(n_clusters=3, epsilon=3, bounds=[(0, 10), (0, 10)], random_state=1, ")
+    assert eval(shown).get_params() == _model().get_params()  # noqa: S307
+
+
+def test_it_runs_in_a_pipeline() -> None:
+    pipeline = make_pipeline(_model())
+    np.testing.assert_array_equal(pipeline.fit(TRUSTED, LOCAL).predict(POINTS), MODEL.predict(POINTS))
+    assert pipeline.get_params()["hybridkmeans__epsilon"] == 3
+    pipeline.set_params(hybridkmeans__n_clusters=2)
+    assert len(np.unique(pipeline.fit(TRUSTED, LOCAL).predict(POINTS))) == 2
+    assert "HybridKMeans(n_clusters=2" in repr(pipeline)

@@ -1,11 +1,11 @@
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.channels import RandomizedResponse, WindowChannel
-from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
+from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.answer import shrink
 from hybriddp.privacy import Privacy
@@ -21,21 +21,6 @@ CODES = STUDY.randomize(MINUTES[1000:], random_state=1)
 # The study as a value
 
 
-def test_text_and_study_are_inverses() -> None:
-    again = MeanStudy.from_json(STUDY.to_json())
-    assert again == STUDY
-    assert again.digest == STUDY.digest
-    assert hash(again) == hash(STUDY)
-    assert MeanStudy("other", bounds=(0, 240), epsilon=0.5).digest != STUDY.digest
-    assert MeanStudy("x", bounds=(-0.0, 1), epsilon=1).digest == MeanStudy("x", bounds=(0.0, 1), epsilon=1).digest
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"name":"x"}', "[" * 200_000])
-def test_what_is_no_study_is_refused(text: str) -> None:
-    with pytest.raises(ProtocolError, match="does not describe a study"):
-        MeanStudy.from_json(text)
-
-
 def _text(**changes: object) -> str:
     return json.dumps({**json.loads(STUDY.to_json()), **changes}, separators=(",", ":"))
 
@@ -45,8 +30,6 @@ def test_a_study_keeps_the_channel_of_its_text() -> None:
     channel = json.loads(STUDY.to_json())["channel"]
     channel["half"][-1] += 1
     study = MeanStudy.from_json(_text(channel=channel))
-    assert isinstance(study.channel, WindowChannel)
-    assert isinstance(STUDY.channel, WindowChannel)
     assert study.channel.half[-1] == STUDY.channel.half[-1] + 1
     assert study.digest != STUDY.digest
     assert study != STUDY
@@ -59,34 +42,21 @@ def test_a_study_with_a_channel_that_is_not_private_is_refused() -> None:
         MeanStudy.from_json(_text(channel={**channel, "low": channel["low"] + 1}))
     with pytest.raises(ProtocolError, match="0.5 was promised|not describe|was promised"):
         MeanStudy.from_json(_text(epsilon="0.4"))
-    response = json.loads(RandomizedResponse(epsilon=0.5, n_categories=4).to_json())
-    with pytest.raises(ProtocolError):
-        MeanStudy.from_json(_text(channel=response))
-    with pytest.raises(ProtocolError, match="form that studies are written in. Write it anew"):
+    with pytest.raises(ProtocolError):  # the paper's, which has more variance
+        MeanStudy.from_json(_text(channel={"type": "discrete-laplace", "version": 2, "epsilon": "0.5"}))
+    with pytest.raises(ProtocolError, match="its text is not the one that to_json writes"):
         MeanStudy.from_json(STUDY.to_json() + " ")
 
 
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("name", {"name": ""}),
-        ("name", {"name": 5}),
-        ("name", {"name": "\ud800"}),
-        ("name", {"name": "minutes\x00"}),
-        ("name", {"name": "minutes\x1b[2J"}),
-        ("name", {"name": "minutes\n"}),
-        ("name", {"name": "\u202eminutes"}),
         ("bounds", {"bounds": (0, 1e200)}),
         ("bounds", {"bounds": (0, 1e-170)}),
         ("bounds", {"bounds": (1, 0)}),
         ("bounds", {"bounds": None}),
-        ("epsilon", {"epsilon": 0}),
         ("delta", {"delta": 1}),
-        ("min_group_size", {"min_group_size": 0}),
-        ("channel", {"channel": STUDY.channel, "epsilon": 0.4}),
-        ("channel", {"channel": "wide"}),
-        ("channel", {"channel": 5}),
-        ("users", {"users": "DE"}),
+        ("channel", {"channel": "window"}),
     ],
 )
 def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:
@@ -97,12 +67,6 @@ def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:
 
 
 # The estimate
-
-
-def test_arrays_and_summaries_give_the_same_answer() -> None:
-    direct = STUDY.estimate(trusted=TRUSTED, local=CODES, random_state=3)
-    trusted, local = STUDY.summarize_trusted(TRUSTED), STUDY.summarize_local(CODES)
-    assert STUDY.estimate(trusted=trusted, local=local, random_state=3) == direct
 
 
 def test_the_answer_is_near_the_truth_and_between_the_groups() -> None:
@@ -145,10 +109,8 @@ WEIGHT_OF = {"naive": 1000 / 21_000, "trusted-only": 1.0, "local-only": 0.0, 0.3
 
 
 @pytest.mark.parametrize("weight", ["adaptive", "privacy", *WEIGHT_OF])
-@pytest.mark.parametrize("study", [STUDY, MeanStudy("m", bounds=(0, 240), epsilon=0.5, channel="laplace")])
-def test_every_weight_can_be_used_with_either_channel(study: MeanStudy, weight: str | float) -> None:
-    codes = study.randomize(MINUTES[1000:], random_state=1)
-    estimate = study.estimate(trusted=TRUSTED, local=codes, weight=weight, random_state=3)
+def test_every_weight_can_be_used(weight: str | float) -> None:
+    estimate = STUDY.estimate(trusted=TRUSTED, local=CODES, weight=weight, random_state=3)
     assert abs(estimate.value - MINUTES.mean()) < 16 * 240 * estimate.laws.population.variance**0.5
     if weight in WEIGHT_OF:
         assert estimate.weight == pytest.approx(WEIGHT_OF[weight])
@@ -250,14 +212,6 @@ def test_local_only_releases_nothing_about_the_trusted_group() -> None:
     assert ledger.events == ()
 
 
-def test_a_single_model_says_when_it_is_a_simulation() -> None:
-    alone = STUDY.estimate(trusted=None, local=CODES, single_group=True, random_state=1)
-    assert alone.privacy.seeded
-    assert "NOT a private release" in alone.explain()
-    with pytest.raises(ParameterError, match="^random_state must be"):
-        STUDY.estimate(trusted=TRUSTED, local=CODES, random_state=-1)
-
-
 # What the adaptive answer is made of
 
 
@@ -315,36 +269,20 @@ def test_few_reports_say_nothing_about_the_variance() -> None:
     assert covered >= stats.binom.ppf(1e-9, 400, 0.95)
 
 
-# Nothing is spent on what is refused
+# What is refused
 
 
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        ({"trusted": [float("nan")]}, DataError),
-        ({"trusted": ["a"]}, DataError),
-        ({"trusted": [1.0]}, DataError),
-        ({"local": [1]}, DataError),
-        ({"local": [5000] * 100}, DataError),
-        ({"local": None}, DataError),
-        ({"weight": "best"}, ParameterError),
-        ({"weight": 1.5}, ParameterError),
-        ({"weight": "known-variance"}, ParameterError),
-        ({"sd": 5.0}, ParameterError),
-        ({"weight": "known-variance", "sd": 121.0}, ParameterError),
-        ({"trusted": MeanStudy("o", bounds=(0, 1), epsilon=0.5).summarize_trusted([0.5, 0.6])}, ProtocolError),
-        ({"local": MeanStudy("o", bounds=(0, 1), epsilon=0.5).summarize_local([5, 6])}, ProtocolError),
-    ],
-)
-def test_nothing_is_spent_on_what_is_refused(change: dict[str, object], error: type[Exception]) -> None:
+def test_impossible_weights_are_refused_and_nothing_is_charged() -> None:
     ledger = Ledger(Privacy(epsilon=0.5))
-    with pytest.raises(error):
-        STUDY.estimate(**{"trusted": TRUSTED, "local": CODES, "ledger": ledger, **change})
+    cases: list[dict[str, Any]] = [
+        {"weight": "best"},
+        {"weight": "full-local"},
+        {"weight": 1.5},
+        {"weight": "known-variance"},
+        {"sd": 5.0},
+        {"weight": "known-variance", "sd": 121.0},
+    ]
+    for case in cases:
+        with pytest.raises(ParameterError, match="^(weight|sd) must be"):
+            STUDY.estimate(trusted=TRUSTED, local=CODES, ledger=ledger, **case)
     assert ledger.events == ()
-
-
-def test_a_second_release_is_refused() -> None:
-    ledger = Ledger(Privacy(epsilon=0.5))
-    STUDY.estimate(trusted=TRUSTED, local=CODES, ledger=ledger)
-    with pytest.raises(BudgetError, match="would cost trusted users"):
-        STUDY.estimate(trusted=TRUSTED, local=CODES, ledger=ledger)

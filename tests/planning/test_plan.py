@@ -72,7 +72,7 @@ def test_the_papers_estimators_are_those_of_the_theory(
 def test_full_local_is_that_of_our_channel() -> None:
     made = _plan(sd=None)
     study = MeanStudy("x", bounds=(0, 240), epsilon=1.0)
-    most = study.channel.worst_variance * 240**2 / 10_000  # type: ignore[union-attr]
+    most = study.channel.worst_variance * 240**2 / 10_000
     assert made.full_local.worst == pytest.approx(most**0.5, rel=0.01)
     assert made["full-local"].rmse == made.full_local
 

@@ -30,7 +30,6 @@ LOCAL = RNG.uniform(0, 100, N_LOCAL)
 MEANS = {
     "mean": MeanStudy("m", bounds=(0, 100), epsilon=1),
     "mean, Gaussian": MeanStudy("m", bounds=(0, 100), epsilon=1, delta=1e-6),
-    "mean, Laplace reports": MeanStudy("m", bounds=(0, 100), epsilon=1, channel="laplace"),
 }
 MEAN = MEANS["mean"]
 QUANTILES = DistributionStudy("d", bounds=(0, 100), epsilon=1)

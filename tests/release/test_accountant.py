@@ -70,16 +70,6 @@ some_delta = st.sampled_from(["1e-4", "1e-6", "1e-8"])
 @fewer_examples(5)
 @given(histories, some_delta)
 def test_no_cost_is_below_what_dp_accounting_finds(costs: list[Cost], delta: str) -> None:
-    _check_against_dp_accounting(costs, delta)
-
-
-@pytest.mark.long
-@given(histories, some_delta)
-def test_no_cost_of_many_histories_is_below_what_dp_accounting_finds(costs: list[Cost], delta: str) -> None:
-    _check_against_dp_accounting(costs, delta)
-
-
-def _check_against_dp_accounting(costs: list[Cost], delta: str) -> None:
     least = _composed(costs, optimistic=True).get_epsilon_for_delta(float(delta))
     pessimistic = _composed(costs, optimistic=False)
     close = pessimistic.get_epsilon_for_delta(float(delta))
@@ -252,16 +242,6 @@ def test_basic_is_the_sum_and_zcdp_never_costs_more(costs: list[Cost]) -> None:
 @fewer_examples(5)
 @given(st.lists(any_cost, min_size=1, max_size=5))
 def test_privacy_loss_distributions_never_cost_more_than_zcdp(costs: list[Cost]) -> None:
-    _check_pld(costs)
-
-
-@pytest.mark.long
-@given(st.lists(any_cost, min_size=1, max_size=5))
-def test_privacy_loss_distributions_of_many_histories_never_cost_more(costs: list[Cost]) -> None:
-    _check_pld(costs)
-
-
-def _check_pld(costs: list[Cost]) -> None:
     assert epsilon_by("pld", *costs) <= epsilon_by("zcdp", *costs)
     assert epsilon_by("pld", *costs[1:]) <= epsilon_by("pld", *costs) + 1e-6
 

@@ -14,6 +14,7 @@ from hybriddp.errors import BudgetError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger, MechanismRecord, Part
 from hybriddp.release.charging import Charged, charge_study
+from tests.refusals import refused
 from tests.release.numbers import reports_event, total_event
 
 EPSILON = Privacy(epsilon="0.5")
@@ -72,8 +73,7 @@ def test_a_release_is_charged_to_everybody_without_a_mechanism_that_local_report
     assert charge_study(ledger, [release()], promised=EPSILON) is Charged.NOW
     (event,) = ledger.events
     assert (event.who, event.study, event.name, event.mechanism) == ("everybody", "a", "study a", None)
-    with pytest.raises(BudgetError, match="It has been released already"):
-        charge_study(ledger, [release()], promised=EPSILON)
+    refused(BudgetError, "It has been released already", charge_study, ledger, [release()], promised=EPSILON)
     assert charge_study(ledger, [], [reports()], promised=EPSILON) is Charged.BEFORE
     assert whos(ledger) == ["everybody"]
 
@@ -85,8 +85,7 @@ def test_reports_are_charged_once_and_then_only_what_is_released_about_trusted_u
     charge_study(ledger, [release()], promised=EPSILON)
     assert whos(ledger) == ["local", "trusted"]
     assert isinstance(ledger.events[1].mechanism, MechanismRecord)
-    with pytest.raises(BudgetError, match="It has been released already"):
-        charge_study(ledger, [release()], promised=EPSILON)
+    refused(BudgetError, "It has been released already", charge_study, ledger, [release()], promised=EPSILON)
     assert ledger.spent("everybody").epsilon == Fraction(1, 2)
 
 
@@ -117,8 +116,7 @@ def test_a_release_about_everybody_after_reports_of_a_part() -> None:
 def test_what_is_refused_charges_nobody() -> None:
     ledger = Ledger(Privacy(epsilon="0.4"))
     for releases, alone in (([release()], []), ([], [reports()])):
-        with pytest.raises(BudgetError, match=r"have ε = 0\.4, δ = 0 left"):
-            charge_study(ledger, releases, alone, promised=EPSILON)
+        refused(BudgetError, r"have ε = 0\.4, δ = 0 left", charge_study, ledger, releases, alone, promised=EPSILON)
     assert not ledger.events
 
 
@@ -129,8 +127,7 @@ def test_a_ledger_of_trusted_users_leaves_local_users_to_their_devices() -> None
     (event,) = ledger.events
     assert event.who == "trusted"
     assert event.mechanism is not None
-    with pytest.raises(ParameterError, match='^count must be "everybody" or "trusted"'):
-        Ledger(Privacy(epsilon=1), count="local")
+    refused(ParameterError, '^count must be "everybody" or "trusted"', Ledger, Privacy(epsilon=1), count="local")
 
 
 # Every kind of study
@@ -155,8 +152,7 @@ def test_every_kind_charges_everybody_once_and_says_that_a_second_look_at_its_re
         again = study.estimate(trusted=None, local=sent, single_group=True, ledger=ledger)
         assert again.privacy.to_dict()["already_charged"] is True
         assert "already charged for this study: this estimate is free" in str(again.privacy)
-        with pytest.raises(BudgetError, match="It has been released already"):
-            study.estimate(trusted=values, local=sent, ledger=ledger)
+        refused(BudgetError, "It has been released already", study.estimate, trusted=values, local=sent, ledger=ledger)
         assert whos(ledger) == ["everybody"]
         assert f"{study.name!r} (" in ledger.explain()
         assert "counts everybody: ε = 0.5" in ledger.explain()

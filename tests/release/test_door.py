@@ -5,20 +5,19 @@ from collections import defaultdict
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import hybriddp
-from hybriddp.errors import BudgetError, DataError, ParameterError
+from hybriddp.errors import BudgetError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger, ReleaseCost, Statistic
 from hybriddp.release import release as door
 from hybriddp.release.charging import Charged
 from hybriddp.release.release import release, release_all, simulate_printed_noise
+from tests.refusals import refused
 from tests.release.numbers import cost
-from tests.release.releases import BINARY, MEAN, QUANTILES, SHARES
 
 PACKAGE = Path(hybriddp.__file__).parent
 
@@ -59,20 +58,18 @@ MAY_DRAW = {
     "simulation/crowd.py": SIMULATED,
     "simulation/quantiles.py": SIMULATED,
 }
-DRAWS_CODES = {"channels/channel.py", "channels/response.py", "channels/window_channel.py", "distribution/study.py"}
+DRAWS_CODES = {"channels/channel.py", "channels/response.py", "channels/window_channel.py", "study/numbers.py"}
 DRAWS_CODES |= {"items/discovery.py", "kmeans/protocol/round.py"}
 """Where reports are drawn: channels, and what devices do."""
 DOOR = {
-    "distribution/answer.py": {"release_all"},
-    "items/answer.py": {"charge_reports"},
+    "items/protocol.py": {"charge_reports"},
     "items/open_release.py": {"release_open"},
     "kmeans/protocol/budget.py": {"charge_reports", "release"},
-    "mean/answer.py": {"release_all"},
     "paper/blender.py": {"simulate_printed_noise"},
     "paper/kmeans/groups.py": {"simulate_printed_noise"},
     "paper/mean.py": {"release"},  # always with a seed
-    "shares/answer.py": {"release_all"},
     "simulation/trial.py": {"release"},  # always with a seed
+    "study/study.py": {"release_all"},
 }
 """Who knocks at the door."""
 
@@ -231,28 +228,7 @@ def test_a_study_that_has_spent_its_promise_releases_nothing_more_even_without_a
 
 def test_a_simulation_costs_nothing_and_says_so() -> None:
     ledger = Ledger(Privacy(epsilon=1))
+    assert not release(TRUSTED, cost(Privacy(epsilon=1))).counted  # no ledger has it
     seeded = release(TRUSTED, cost(Privacy(epsilon=1)), ledger=ledger, random_state=1)
     assert (seeded.seeded, seeded.counted, ledger.events) == (True, False, ())
-    with pytest.raises(ParameterError, match="generator"):
-        simulate_printed_noise(np.zeros(3), 1.0, None)
-
-
-@pytest.mark.parametrize("study", [MEAN, SHARES, BINARY, QUANTILES], ids=lambda study: type(study).__name__)
-def test_reports_are_decoded_before_anything_is_charged(study: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever fails over the reports costs the trusted group nothing."""
-    ledger = Ledger(study.privacy)
-    group = [0.0] * 20 if study in (MEAN, QUANTILES) else ["a"] * 20
-    reports = study.randomize(group * 20)
-    decoding = {
-        MEAN.name: "hybriddp.mean.summary.LocalSummary.statistics",
-        QUANTILES.name: "hybriddp.distribution.answer.evidence_of",
-        SHARES.name: "hybriddp.shares.law.GroupShares.of_reports",
-    }[study.name]
-
-    def broken(*_: object, **__: object) -> None:
-        raise DataError("These reports cannot be decoded.")
-
-    monkeypatch.setattr(decoding, broken)
-    with pytest.raises(DataError, match="cannot be decoded"):
-        study.estimate(trusted=group, local=reports, ledger=ledger)
-    assert ledger.events == ()
+    refused(ParameterError, "generator", simulate_printed_noise, np.zeros(3), 1.0, None)

@@ -8,6 +8,7 @@ from hybriddp.errors import ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, MechanismRecord
 from hybriddp.theory import gaussian_sigma
+from tests.refusals import refused
 from tests.release.numbers import total_event
 
 
@@ -19,27 +20,21 @@ def test_noise_about_which_nothing_is_known_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("kind", "sensitivity", "scales", "message"),
     [
-        (("uniform", "1", "1"), "^kind must be one of laplace"),
-        (("laplace", None, "1"), "^sensitivity must be a positive decimal"),
-        (("laplace", "1", "0"), "^scale must be a positive decimal"),
-        (("laplace", "1", "-1"), "^scale must be a positive decimal"),
-        (("laplace", "1", "1/3"), "^scale must be a positive decimal"),
-        (("laplace", "1", 2.0), "^scale must be a positive decimal"),
-        (("discrete-laplace", "1.5", "2"), "^sensitivity must be a whole number"),
-        (("thresholded", "1", None), "^sensitivity must be None"),
+        ("uniform", "1", ["1"], "^kind must be one of laplace"),
+        ("laplace", None, ["1"], "^sensitivity must be a positive decimal"),
+        ("laplace", "1", ["0", "-1", "1/3", 2.0], "^scale must be a positive decimal"),
+        ("discrete-laplace", "1.5", ["2"], "^sensitivity must be a whole number"),
+        ("thresholded", "1", [None], "^sensitivity must be None"),
     ],
 )
-def test_bad_mechanisms_are_named(fields: tuple[Any, Any, Any], message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        MechanismRecord(*fields)
-
-
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan, True, None, [1.0]])
-def test_bad_scales_are_named(scale: Any) -> None:
-    with pytest.raises(ParameterError, match="^scale must be a positive number"):
-        MechanismRecord.noise("laplace", sensitivity=1, scale=scale)
+def test_bad_mechanisms_are_named(kind: str, sensitivity: Any, scales: list[Any], message: str) -> None:
+    for scale in scales:
+        refused(ParameterError, message, MechanismRecord, kind, sensitivity, scale)
+    for scale in (0.0, -1.0, math.inf, math.nan, True, None, [1.0]):
+        with pytest.raises(ParameterError, match="^scale must be a positive decimal"):
+            MechanismRecord.noise("laplace", sensitivity=1, scale=scale)
 
 
 def test_a_scale_is_kept_exactly() -> None:

@@ -10,7 +10,6 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
-from hybriddp.errors import BudgetError
 from hybriddp.grid import UNITS
 from hybriddp.kmeans.statistics import L1_UNIT
 from hybriddp.privacy import Privacy
@@ -181,30 +180,6 @@ def test_drawing_noise_imports_no_machine_learning() -> None:
     assert done.stdout.strip() == "[]"
 
 
-# Totals are paid for first
-
-
-def test_a_release_is_paid_for_once() -> None:
-    ledger, privacy = Ledger(Privacy(epsilon=1)), Privacy(epsilon=1)
-    released = noisy_total(5 * UNITS, privacy, ledger=ledger)
-    assert released.counted
-    assert not released.seeded
-    assert len(ledger.events) == 1
-    assert abs(released.values[0] - 5 * UNITS) < 60 * UNITS
-    with pytest.raises(BudgetError):
-        noisy_total(5 * UNITS, privacy, ledger=ledger)
-
-
-def test_a_study_is_released_once_however_large_the_budget_is() -> None:
-    ledger, privacy = Ledger(Privacy(epsilon=5)), Privacy(epsilon=1)
-    noisy_total(0, privacy, study="a", ledger=ledger)
-    with pytest.raises(BudgetError, match="have ε = 0"):
-        noisy_total(0, privacy, study="a", ledger=ledger)
-    noisy_total(0, privacy, study="b", ledger=ledger)
-    assert ledger.spent("trusted").epsilon == 2
-    assert ledger.spent("trusted", study="a").epsilon == 1
-
-
 def test_a_release_that_fails_after_the_draw_counts_as_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> int:
         raise RuntimeError("the machine went down")
@@ -214,12 +189,3 @@ def test_a_release_that_fails_after_the_draw_counts_as_spent(monkeypatch: pytest
     with pytest.raises(RuntimeError):
         noisy_total(0, Privacy(epsilon=1), ledger=ledger)
     assert len(ledger.events) == 1
-
-
-def test_without_a_ledger_nobody_counts_and_a_simulation_is_no_release() -> None:
-    assert not noisy_total(0, Privacy(epsilon=1)).counted
-    ledger = Ledger(Privacy(epsilon=1))
-    simulated = noisy_total(0, Privacy(epsilon=1), ledger=ledger, random_state=1)
-    assert simulated.seeded
-    assert not simulated.counted
-    assert ledger.events == ()

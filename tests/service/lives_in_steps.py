@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import httpx
 
-from hybriddp import FrequencyStudy, HeavyHitterStudy, HybridKMeans
+from hybriddp import FrequencyStudy, HeavyHitterStudy
 from hybriddp.client.contribution import commitment
 from hybriddp.grid import UNITS
 from hybriddp.kmeans import KMeansStudy
@@ -156,12 +157,12 @@ class KMeansLife(Life):
         return int.from_bytes(b"\1" + b"".join(round(x / 10 * UNITS).to_bytes(4) for x in value))
 
     def counted(self, estimate: dict[str, Any]) -> bool:
-        found: bool = estimate["in_ledger"]
+        found: bool = estimate["privacy"]["counted"]
         return found
 
     def expected(self, said: Any) -> dict[str, Any]:
-        model = HybridKMeans.from_server(in_memory(self.people, said), names=self.fields["dimensions"])
-        published: dict[str, Any] = model.to_dict()
+        result = replace(in_memory(self.people, said).result, columns=tuple(self.fields["dimensions"]))
+        published: dict[str, Any] = result.to_dict()
         return published | {"rejected": 0}
 
     def charged(self, said: Any) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
-from hybriddp.items.integers import integer_of
+from hybriddp.items.records import integer_of
 from hybriddp.service.routes import contributions as routes
 from hybriddp.service.store import contributions as stored
 from tests.postgresql import get_server

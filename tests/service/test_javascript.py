@@ -16,7 +16,7 @@ import pytest
 from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
 from hybriddp.client import Client, verify
 from hybriddp.client.questions import DistributionQuestion
-from hybriddp.items.integers import integer_of
+from hybriddp.items.records import integer_of
 from hybriddp.service.kinds import DistributionKind, study_kind
 from hybriddp.service.store.contributions import sizes, tally, total
 from hybriddp.service.store.engine import reading

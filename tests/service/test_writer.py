@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from hybriddp.errors import DataError
-from hybriddp.items.integers import integer_of
+from hybriddp.items.records import integer_of
 from hybriddp.service import writer as module
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions

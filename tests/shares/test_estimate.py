@@ -17,12 +17,6 @@ FOUND = STUDY.estimate(trusted=TRUSTED, local=REPORTS, random_state=2)
 APART = STUDY.estimate(trusted=np.repeat(["a", "e"], 1000), local=REPORTS, random_state=2)
 
 
-def test_arrays_and_summaries_give_the_same_answer() -> None:
-    trusted, local = STUDY.summarize_trusted(TRUSTED), STUDY.summarize_local(REPORTS)
-    again = STUDY.estimate(trusted=trusted, local=local, random_state=2)
-    assert again.to_dict(full=True) == FOUND.to_dict(full=True)
-
-
 def test_the_answer_is_near_the_truth_and_between_the_groups() -> None:
     truth = np.array([np.mean(np.concatenate([TRUSTED, LOCAL]) == item) for item in FOUND.items])
     assert np.all(np.abs(FOUND.unbiased - truth) < 16 * FOUND.standard_errors)  # beyond: e^(-16 sqrt(2)), 1e-10

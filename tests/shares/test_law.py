@@ -9,10 +9,10 @@ from scipy import stats
 
 from hybriddp.errors import ParameterError
 from hybriddp.release.mechanisms import laplace_variance
-from hybriddp.shares.answer import sensitivity
 from hybriddp.shares.blend import Blend, blend
 from hybriddp.shares.law import GroupShares, ShareIntervals, ShareLaw, quantile
 from hybriddp.shares.oracle import frequency_channel, oracle_of
+from hybriddp.shares.study import sensitivity
 from tests.levels import LEVEL
 
 SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)

@@ -12,7 +12,7 @@ from hybriddp.items.counts import ItemCounts
 from hybriddp.shares import Frequencies, FrequencyStudy
 from hybriddp.shares.law import GroupShares
 from hybriddp.shares.selection import largest, level_words, selected_level, selection_lines
-from hybriddp.shares.summary import TrustedCounts
+from hybriddp.study.summary import TrustedSummary
 from tests.levels import LEVEL
 
 MANY = FrequencyStudy("word", categories=range(200), other=False, epsilon=1)
@@ -25,7 +25,7 @@ def _found(study: FrequencyStudy, n_trusted: int, n_local: int, seed: int = 0) -
     rng = np.random.default_rng([k, seed])
     mine, theirs = (rng.multinomial(n, law / law.sum()) for n in (n_trusted, n_local))
     reports = study.randomize(np.repeat(np.arange(k), theirs), random_state=rng)
-    counts = TrustedCounts(study.digest, tuple(mine.tolist()))
+    counts = TrustedSummary(study.digest, int(mine.sum()), tuple(mine.tolist()))
     return study.estimate(trusted=counts, local=reports, random_state=rng), (mine + theirs) / (n_trusted + n_local)
 
 

@@ -43,18 +43,17 @@ Setting = tuple[str, int, float, float]
 _crowd = cache(named)
 
 
-def _scene(setting: Setting, channel: str = "laplace", local: str | None = None) -> Scene:
+def _scene(setting: Setting, local: str | None = None) -> Scene:
     data, n, fraction, epsilon = setting
-    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon, channel=channel)
+    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon)
     crowd, n_trusted = _crowd(data), round(fraction * n)
     others = crowd if local is None else _crowd(local)
     return Scene(study, crowd, others, n_trusted, n - n_trusted, fixed=False, sd=crowd.variance**0.5, estimators=FIXED)
 
 
-@pytest.mark.parametrize("channel", ["window", "laplace"])
 @pytest.mark.parametrize("setting", SETTINGS[::5])
-def test_every_fixed_weight_is_linear_in_two_means(setting: Setting, channel: str) -> None:
-    scene = _scene(setting, channel)
+def test_every_fixed_weight_is_linear_in_two_means(setting: Setting) -> None:
+    scene = _scene(setting)
     trial = play(scene, np.random.default_rng(1))
     found = dict(zip(FIXED, trial.estimates, strict=True))
     trusted, local = found["trusted-only"].value, found["local-only"].value
@@ -71,7 +70,7 @@ def test_every_fixed_weight_is_linear_in_two_means(setting: Setting, channel: st
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_predicted_error_has_a_part_for_each_mean(setting: Setting) -> None:
     """With groups that differ: a bias, the sampling of both groups and the noise of both means."""
-    scene = _scene(setting, "window", "beta(2, 8)")
+    scene = _scene(setting, "beta(2, 8)")
     n_t, n_l = scene.n_trusted, scene.n_local
     c = n_t / (n_t + n_l)
     reports = report_variance(scene.study, scene.local) / n_l
@@ -109,7 +108,7 @@ def test_the_papers_estimators_err_as_its_theory_says(
     setting: Setting, estimators: tuple[str | float, ...], trials: int
 ) -> None:
     data, n, fraction, epsilon = setting
-    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon, channel="laplace")
+    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon)
     options = {"study": study, "n_users": n, "trusted_fraction": fraction, "estimators": estimators}
     _assert_errs_as_predicted(simulate(data, trials=trials, random_state=11, **options))
 
@@ -168,13 +167,10 @@ def test_a_score_knows_the_tail_of_the_noise() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("channel", "epsilon"),
-    [("window", 1.0), *(pytest.param(*one, marks=pytest.mark.long) for one in (("laplace", 1.0), ("window", 0.3)))],
-)
-def test_the_adaptive_weight_is_compared_with_its_own_prediction(channel: str, epsilon: float) -> None:
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(0.3, marks=pytest.mark.long)])
+def test_the_adaptive_weight_is_compared_with_its_own_prediction(epsilon: float) -> None:
     """Approximate, within a few percent: a score beyond 7.5 has probability below 1e-9; 20 % off is seen."""
-    study = MeanStudy("x", bounds=(0, 240), epsilon=epsilon, channel=channel)
+    study = MeanStudy("x", bounds=(0, 240), epsilon=epsilon)
     chosen = ("adaptive", "known-variance")
     values = stats.expon(scale=40).ppf((np.arange(50) + 0.5) / 50)
     result = simulate(values, study=study, n_users=5000, trusted_fraction=0.05, trials=3000, estimators=chosen)

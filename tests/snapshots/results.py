@@ -71,7 +71,7 @@ def _discovery() -> Any:
 def _clusters(d: int) -> Any:
     points = POINTS[d]
     model = HybridKMeans(2, epsilon=2, bounds=[(0, 1)] * d, random_state=1, name="visits")
-    return model.fit(trusted_points=points[:2000], local_points=points[2000:])
+    return model.fit(trusted_points=points[:2000], local_points=points[2000:]).result_
 
 
 RESULTS: dict[str, Callable[[], Any]] = {
@@ -104,7 +104,7 @@ def shown(result: Any) -> Any:
     """Everything that a result says, as plain values: short lists whole, long ones as sums."""
     if isinstance(result, Mapping):
         return {str(key): shown(one) for key, one in result.items()}
-    plain = result.to_dict() if isinstance(result, HybridKMeans) else json.loads(result.to_json(full=True))
+    plain = json.loads(result.to_json(full=True))
     return {"json": _short(plain), "explain": result.explain().split("\n"), "str": str(result).split("\n")}
 
 

@@ -1,76 +1,186 @@
-"""What every kind of study has in common."""
+"""What every kind of study has in common: its text, its digest, parts of its users, its reports."""
 
+import copy
 import hashlib
+import json
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
+from hybriddp.channels import MaskedResponse, WindowChannel
+from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.mean import MeanStudy
+from hybriddp.release.event import Part
+from hybriddp.shares import FrequencyStudy
 from hybriddp.study.reports import Reports
-from hybriddp.study.study import EMPTY, Study, refused_parts
+from tests.study.kinds import STUDIES, THREE, AnyStudy, changed, values_for
 
-STUDIES: list[Study] = [
-    MeanStudy("minutes", bounds=(0, 240), epsilon=1, sd_at_most=50),
-    FrequencyStudy("opened", categories=["yes", "no", "later"], other=False, epsilon=1),
-    DistributionStudy("minutes", bounds=(0, 240), epsilon=1),
-]
+MORE: dict[str, AnyStudy] = {
+    "spread": MeanStudy("minutes", bounds=(-1, 240), epsilon="0.25", delta=1e-6, sd_at_most=50, min_group_size=50),
+    "names": FrequencyStudy("Grüße 你好", categories=["ä", "日本", "🙂", '"', "\\"], other=False, epsilon=2),
+    "bytes": FrequencyStudy("x", categories=[3, -1, 2**53 - 1, *range(30, 57)], epsilon=1, max_bytes=2, other=True),
+    "edges": DistributionStudy("x", bounds=(0, 10), epsilon="4", scale=10 * np.linspace(0, 1, 255) ** 2),
+    "label bits": DistributionStudy("x", bounds=(0, 1), epsilon=1, channel=MaskedResponse(epsilon=1, label_bits=4)),
+    "part": DistributionStudy(
+        "Zeit, größer", bounds=(0, 1), epsilon=2, scale="log", kappa=50, users=Part("country", "DE")
+    ),
+}
+EVERY = STUDIES | MORE
+every_study = pytest.mark.parametrize("study", EVERY.values(), ids=EVERY)
+everybody = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
+every_kind = pytest.mark.parametrize("study", [STUDIES[kind] for kind in THREE], ids=THREE)
 
 
-@pytest.fixture(params=STUDIES, ids=["mean", "frequency", "distribution"])
-def study(request: pytest.FixtureRequest) -> Study:
-    given: Study = request.param
-    return given
+# Text
 
 
-def test_the_digest_is_that_of_the_text_that_devices_get(study: Study) -> None:
+@every_study
+def test_text_and_study_are_inverses(study: AnyStudy) -> None:
+    again = type(study).from_json(study.to_json())
+    assert again == study
+    assert (again.digest, hash(again), again.whole_digest) == (study.digest, hash(study), study.whole_digest)
+    assert copy.deepcopy(study) == pickle.loads(pickle.dumps(study)) == study  # noqa: S301
+    values = values_for(study, 20)
+    assert again.randomize(values, random_state=1) == study.randomize(values, random_state=1)
+
+
+@every_study
+def test_the_digest_is_that_of_the_text_that_devices_get(study: AnyStudy) -> None:
     assert study.digest == hashlib.sha256(study.device_json().encode()).hexdigest()
 
 
-def test_a_part_is_another_study_that_everybody_pays_for_once(study: Study) -> None:
+def test_every_study_has_a_digest_of_its_own() -> None:
+    texts = [*EVERY.values(), *(type(study).from_json(changed(study, name="another")) for study in EVERY.values())]
+    assert len({study.digest for study in texts}) == len(texts)
+
+
+@every_study
+def test_texts_that_are_no_studies_are_refused(study: AnyStudy) -> None:
+    text = study.to_json()
+    texts = [
+        "",
+        "[]",
+        "{}",
+        "null",
+        "x",
+        '{"name":"x"}',
+        "[" * 200_000,
+        text + " ",
+        text.replace('"name"', '"na\\u006de"'),
+    ]
+    texts.append(text.replace('"min_group_size":', '"min_group_size":2,"min_group_size":'))
+    texts += [other.to_json() for other in STUDIES.values() if type(other) is not type(study)]
+    for wrong in texts:
+        with pytest.raises(ProtocolError, match=f"^The {study._what} is refused: "):
+            type(study).from_json(wrong)
+    channel = json.loads(study.channel.to_json())
+    changes: list[dict[str, Any]] = [
+        {"type": "kmeans"},
+        {"version": 3},
+        {"version": None},
+        {"name": ""},
+        {"name": 5},
+        {"epsilon": "3"},
+        {"epsilon": float(study.privacy.epsilon)},
+        {"min_group_size": 0},
+        {"min_group_size": True},
+        {"min_group_size": float(study.min_group_size)},
+        {"channel": None},
+        {"channel": {}},
+        {"channel": {**channel, "epsilon": "3"}},
+        {"channel": {**channel, "bits": 31}},
+        {"users": {"by": "country"}},
+        {"users": {"by": "country", "key": ""}},
+        {"more": 1},
+    ]
+    for change in changes:
+        with pytest.raises(ProtocolError):
+            type(study).from_json(changed(study, **change))
+
+
+@every_study
+def test_a_study_keeps_to_the_channel_of_its_kind(study: AnyStudy) -> None:
+    for other in STUDIES.values():
+        if type(other) is not type(study):
+            with pytest.raises(ProtocolError):
+                type(study).from_json(changed(study, channel=json.loads(other.channel.to_json())))
+
+
+@every_kind
+def test_bad_parameters_are_named(study: AnyStudy) -> None:
+    good: dict[str, Any] = {"name": "x", "epsilon": 0.5}
+    good |= {"categories": ["a", "b"]} if isinstance(study, FrequencyStudy) else {"bounds": (0, 1)}
+    wrong: dict[str, list[object]] = {
+        "name": ["", 5, "\ud800", "minutes\x00", "minutes\x1b[2J", "minutes\n", "\u202eminutes"],
+        "epsilon": [0, None],
+        "min_group_size": [0, 2.0],
+        "channel": ["wide", 5, study.channel, WindowChannel(epsilon=3)],
+        "users": ["DE"],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(ParameterError) as caught:
+                type(study)(**{**good, name: value})
+            assert caught.value.name == name
+
+
+@every_study
+def test_a_study_cannot_be_changed(study: AnyStudy) -> None:
+    with pytest.raises(AttributeError):
+        study.name = "x"
+
+
+@every_study
+def test_a_study_is_shown_shortly(study: AnyStudy) -> None:
+    long = type(study).from_json(changed(study, name="m" * 500))
+    assert len(repr(long)) < 200
+    assert repr(long).startswith(f"{type(study).__name__}('{'m' * 59}…', ")
+    assert study.short_title == study.title
+
+
+# Parts of the users
+
+
+@everybody
+def test_a_part_is_another_study_that_everybody_pays_for_once(study: AnyStudy) -> None:
     part = study.part("country", "DE")
     assert (part.title, part.digest != study.digest) == (f"{study.title} [country = DE]", True)
     assert part.whole_digest == study.whole_digest
-    assert part.with_users(None).digest == study.digest
+    assert part.with_users(None) == study
+    assert type(study).from_json(part.to_json()) == part
+    with pytest.raises(ParameterError, match="the study of everybody"):
+        part.part("age", 30)
 
 
-def test_a_part_takes_the_reports_of_everybody(study: Any) -> None:
-    part, values = study.part("country", "DE"), ["yes"] if isinstance(study, FrequencyStudy) else [30.0]
+@everybody
+def test_a_part_takes_the_reports_of_everybody(study: AnyStudy) -> None:
+    part, values = study.part("country", "DE"), values_for(study, 1)
     assert part.summarize_local(study.randomize(values)).tied
     assert part.summarize_local(study.randomize(values)).study == part.digest
     with pytest.raises(ProtocolError, match="The reports belong to"):
         study.summarize_local(part.randomize(values))
 
 
-def test_a_part_of_a_part_is_refused(study: Study) -> None:
-    with pytest.raises(ParameterError, match="the study of everybody"):
-        study.part("country", "DE").part("age", 30)
+# Reports
 
 
-def test_reports_of_another_study_are_refused(study: Study) -> None:
+@everybody
+def test_reports_know_their_study_and_their_seed(study: AnyStudy) -> None:
+    values = values_for(study, 3)
+    reports = study.randomize(values)
+    assert (len(reports), reports.study, reports.seeded) == (3, study.digest, False)
+    assert study.randomize(values, random_state=1).seeded
+    assert (len(study.randomize(values[0])), len(study.randomize([]))) == (1, 0)
+    wrong: Any
+    for wrong in ([values[0], None], [float("nan")], [[values[0]]], [b"a"]):
+        with pytest.raises(DataError, match="^(values|items) must"):
+            study.randomize(wrong)
+
+
+@everybody
+def test_reports_of_another_study_are_refused(study: AnyStudy) -> None:
     with pytest.raises(ProtocolError, match="belong to study 0000"):
         study.receive(Reports(np.zeros(3, np.int64), "0" * 64))
-
-
-def test_one_report_in_a_hundred_may_be_none(study: Study) -> None:
-    least, most = study.reports_between
-    codes = np.array([least, most] * 50)
-    got = study.receive(np.append(codes[:99], most + 1))
-    assert (len(got.codes), got.rejected, got.tied, got.seeded) == (99, 1, False, False)
-    with pytest.raises(DataError, match=f"2 of 101 reports are outside {least} to {most}"):
-        study.receive(np.append(codes[:99], [most + 1, least - 1]))
-
-
-def test_a_long_title_is_cut_in_a_line() -> None:
-    long = MeanStudy("m" * 80, bounds=(0, 1), epsilon=1)
-    assert (long.short_title, STUDIES[0].short_title) == (f"{'m' * 59}…", "minutes")
-
-
-def test_keys_that_nobody_has_are_said_to_be_left_out() -> None:
-    study = DistributionStudy("minutes", bounds=(0, 240), epsilon=1)
-    with pytest.raises(
-        DataError, match=f"^1 of 1 parts cannot be estimated. XX: {EMPTY} Leave keys that nobody has out"
-    ):
-        study.estimate_parts("country", {"XX": (None, None)})
-    assert str(refused_parts(["DE: The trusted group is empty."], 2)).endswith("DE: The trusted group is empty.")

@@ -12,6 +12,7 @@ from hybriddp.tables import frames, summarize, summarize_both
 from hybriddp.tables.paths import expand
 from hybriddp.tables.report_files import write_table
 from hybriddp.tables.text import Wanted
+from tests.refusals import refused
 from tests.tables.test_kinds import FLOATS
 
 STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
@@ -84,8 +85,7 @@ def test_decimals_may_come_late(tmp_path: Path, reader: str) -> None:
 def test_texts_are_no_numbers(tmp_path: Path, reader: str, kind: str) -> None:
     path = tmp_path / f"words.{kind}"
     write_table(pl.DataFrame({"x": ["a", "b"], "y": [1.0, 2.0]}), path)
-    with pytest.raises(DataError, match="words.* has no number in column 'x', row 1 "):
-        summarize(path, STUDY, value="x", engine=reader)
+    refused(DataError, "words.* has no number in column 'x', row 1 ", summarize, path, STUDY, value="x", engine=reader)
 
 
 def test_polars_reads_files_unless_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,14 +108,11 @@ def test_names_with_brackets_are_names(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_named(tmp_path: Path, reader: str) -> None:
     broken = tmp_path / "broken.parquet"
     broken.write_text("this is no Parquet file")
-    with pytest.raises(DataError, match="broken.parquet cannot be read: "):
-        summarize(broken, STUDY, value="x", engine=reader)
-    with pytest.raises(DataError, match="There is no file .*none.csv"):
-        summarize(tmp_path / "none.csv", STUDY, value="x", engine=reader)
+    refused(DataError, "broken.parquet cannot be read: ", summarize, broken, STUDY, value="x", engine=reader)
+    refused(DataError, "There is no file .*none.csv", summarize, tmp_path / "none.csv", STUDY, value="x", engine=reader)
     with pytest.raises(DataError, match="There is no file .*none"):
         summarize(str(tmp_path / "none*.csv"), STUDY, value="x", engine=reader)
-    with pytest.raises(DataError, match="x.txt must end in one of"):
-        summarize("x.txt", STUDY, value="x", engine=reader)
+    refused(DataError, "x.txt must end in one of", summarize, "x.txt", STUDY, value="x", engine=reader)
 
 
 def test_a_word_far_down_in_a_column_of_numbers_is_found_and_not_repeated(tmp_path: Path, reader: str) -> None:
@@ -129,8 +126,7 @@ def test_a_word_far_down_in_a_column_of_numbers_is_found_and_not_repeated(tmp_pa
 def test_the_same_file_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     pl.DataFrame({"x": [1.0]}).write_csv(path)
-    with pytest.raises(DataError, match="The same file is named twice"):
-        summarize([path, str(tmp_path / "*.csv")], STUDY, value="x")
+    refused(DataError, "The same file is named twice", summarize, [path, str(tmp_path / "*.csv")], STUDY, value="x")
 
 
 def test_the_same_file_in_both_groups_is_refused(tmp_path: Path) -> None:
@@ -140,8 +136,7 @@ def test_the_same_file_in_both_groups_is_refused(tmp_path: Path) -> None:
     link.symlink_to(path)
     hard.hardlink_to(path)
     for other in (path, [link], hard, str(tmp_path / "a*.csv")):
-        with pytest.raises(DataError, match="The same file is named twice"):
-            summarize_both(path, other, STUDY, value="x", report="code")
+        refused(DataError, "The same file is named twice", summarize_both, path, other, STUDY, value="x", report="code")
     with pytest.raises(DataError, match="The same table is given for both groups"):
         summarize_both(table, table, STUDY, value="x", report="code")
 

@@ -9,6 +9,7 @@ from hybriddp.errors import DataError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import summarize
 from hybriddp.tables.paths import expand, file_of
+from tests.refusals import refused
 
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)
 
@@ -58,8 +59,7 @@ def test_copies_under_other_names_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_parquet_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has no .parquet files"):
-        expand([str(tmp_path)])
+    refused(DataError, "has no .parquet files", expand, [str(tmp_path)])
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,7 @@ def test_endings_are_formats(name: str, kind: str, compression: str | None) -> N
 
 @pytest.mark.parametrize("name", ["a", "a.gz", ".gz", "a.xls", "a.parquet.gz", "a.csv.bz2"])
 def test_other_endings_are_refused(name: str) -> None:
-    with pytest.raises(DataError, match="must end in one of|must not be compressed"):
-        file_of(name)
+    refused(DataError, "must end in one of|must not be compressed", file_of, name)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])

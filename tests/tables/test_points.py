@@ -15,6 +15,7 @@ from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches
 from hybriddp.tables.points import TrustedTable, trusted_points
 from hybriddp.tables.report_files import write_table
+from tests.refusals import refused
 
 Engine = Callable[[pl.DataFrame], Any]
 
@@ -164,29 +165,23 @@ def test_tables_that_change_are_refused(tmp_path: Path) -> None:
     assert group.exact(OTHERS[2]).tolist() == PointArray(BOX, POINTS, "points").exact(OTHERS[2]).tolist()
     FRAME[1:].write_csv(path)
     for statistic in (Histogram(_grid(5, 5, 5)), OTHERS[1]):
-        with pytest.raises(DataError, match=r"had 23,\d+ points, now it has"):
-            group.exact(statistic)
+        refused(DataError, r"had 23,\d+ points, now it has", group.exact, statistic)
 
 
 def test_wrong_columns_are_named(engine: Engine) -> None:
     table = engine(pl.DataFrame({"x": [1.0], "y": [1.0], "name": ["a"]}))
-    with pytest.raises(DataError, match="no column 'nam'. Did you mean 'name'"):
-        trusted_points(table, STUDY, columns=["x", "y", "nam"])
-    with pytest.raises(DataError, match="Column 'name' must hold numbers"):
-        trusted_points(table, STUDY, columns=["x", "y", "name"])
+    refused(DataError, "no column 'nam'. Did you mean 'name'", trusted_points, table, STUDY, columns=["x", "y", "nam"])
+    refused(DataError, "Column 'name' must hold numbers", trusted_points, table, STUDY, columns=["x", "y", "name"])
 
 
 def test_other_mistakes_are_named(tmp_path: Path) -> None:
     for columns in (["x", "y"], ["x", "y", "x"], "xyz", ["x", "y", 3]):
         with pytest.raises(ParameterError, match="^columns must be the names of 3 columns"):
             trusted_points(FRAME, STUDY, columns=columns)
-    with pytest.raises(ParameterError, match="^study must be a KMeansStudy"):
-        trusted_points(FRAME, "study", columns=COLUMNS)
-    with pytest.raises(DataError, match="table must be a dataframe"):
-        trusted_points(5, STUDY, columns=COLUMNS)
+    refused(ParameterError, "^study must be a KMeansStudy", trusted_points, FRAME, "study", columns=COLUMNS)
+    refused(DataError, "table must be a dataframe", trusted_points, 5, STUDY, columns=COLUMNS)
     with pytest.raises(ParameterError, match="^engine must be given for file names only"):
         trusted_points(FRAME, STUDY, columns=COLUMNS, engine="polars")
     broken = tmp_path / "broken.parquet"
     broken.write_text("this is no Parquet file")
-    with pytest.raises(DataError, match="broken.parquet cannot be read: "):
-        trusted_points(broken, STUDY, columns=COLUMNS)
+    refused(DataError, "broken.parquet cannot be read: ", trusted_points, broken, STUDY, columns=COLUMNS)

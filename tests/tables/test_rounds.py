@@ -19,6 +19,7 @@ from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches
 from hybriddp.tables.report_files import write_table
 from hybriddp.tables.rounds import count_reports, report_table
+from tests.refusals import refused
 
 Engine = Callable[[pl.DataFrame], Any]
 
@@ -137,16 +138,11 @@ def test_reports_of_hardly_any_bits_that_look_like_numbers() -> None:
 
 def test_wrong_columns_are_named(engine: Engine) -> None:
     table = engine(report_table(REPORTS).with_columns(at=pl.lit(True)))
-    with pytest.raises(DataError, match="no column 'codes'. Did you mean 'code'"):
-        count_reports(table, MIXED, code="codes")
-    with pytest.raises(DataError, match="Column 'code' must hold numbers"):
-        count_reports(table, MIXED, ask="code")
-    with pytest.raises(DataError, match="Column 'at' must hold codes as texts or whole numbers"):
-        count_reports(table, MIXED, code="at")
+    refused(DataError, "no column 'codes'. Did you mean 'code'", count_reports, table, MIXED, code="codes")
+    refused(DataError, "Column 'code' must hold numbers", count_reports, table, MIXED, ask="code")
+    refused(DataError, "Column 'at' must hold codes as texts or whole numbers", count_reports, table, MIXED, code="at")
 
 
 def test_other_mistakes_are_named() -> None:
-    with pytest.raises(ParameterError, match="^current must be a Round"):
-        count_reports(report_table(REPORTS), STUDY)
-    with pytest.raises(DataError, match="table must be a dataframe"):
-        count_reports(5, MIXED)
+    refused(ParameterError, "^current must be a Round", count_reports, report_table(REPORTS), STUDY)
+    refused(DataError, "table must be a dataframe", count_reports, 5, MIXED)

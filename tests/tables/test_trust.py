@@ -10,6 +10,7 @@ from hybriddp.mean import MeanStudy
 from hybriddp.tables import summarize
 from hybriddp.tables.report_files import write_table
 from hybriddp.tables.trust import Trust
+from tests.refusals import refused
 
 Engine = Callable[[pl.DataFrame], Any]
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)
@@ -85,13 +86,10 @@ def test_texts_of_files_say_it_too(tmp_path: Path) -> None:
 
 def test_wrong_words_are_named() -> None:
     for text in ("", "=yes", "who=", 5):
-        with pytest.raises(ParameterError, match="^trusted_if must be"):
-            Trust.of(text)
+        refused(ParameterError, "^trusted_if must be", Trust.of, text)
     frame = _users("booleans")
     for table, word in ((frame, "who=gold"), (_users("integers"), "who=gold")):
-        with pytest.raises(ParameterError, match="^trusted_if must be"):
-            summarize(table, STUDY, value="x", trusted_if=word)
+        refused(ParameterError, "^trusted_if must be", summarize, table, STUDY, value="x", trusted_if=word)
     with pytest.raises(DataError, match="Column 'who' must say who trusts"):
         summarize(frame.with_columns(who=pl.lit([1])), STUDY, value="x", trusted_if="who")
-    with pytest.raises(DataError, match="no column 'whom'. Did you mean 'who'"):
-        summarize(frame, STUDY, value="x", trusted_if="whom")
+    refused(DataError, "no column 'whom'. Did you mean 'who'", summarize, frame, STUDY, value="x", trusted_if="whom")

@@ -10,7 +10,6 @@ spaces, no other order.
 """
 
 import hashlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
@@ -106,7 +105,7 @@ class Channel(ABC):
 
     def to_json(self) -> str:
         """The text of the channel: one line, always the same, understood by every client."""
-        return json.dumps({"type": self.kind, "version": 2, **self.fields()}, separators=(",", ":"))
+        return _check.compact({"type": self.kind, "version": 2, **self.fields()}, escaped=True)
 
     @property
     def digest(self) -> str:

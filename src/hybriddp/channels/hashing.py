@@ -42,7 +42,6 @@ from hybriddp.channels.hash_family import HashFamily
 from hybriddp.channels.response import SupportChannel
 from hybriddp.channels.window import OfWindow, Window
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.grid import as_array, type_words
 from hybriddp.privacy import canonical_epsilon
 
 N_FUNCTIONS = 4096
@@ -84,7 +83,8 @@ class LocalHashing(OfWindow, SupportChannel):
     >>> channel
     LocalHashing(epsilon='1', n_codes=16384)
     >>> keys = np.repeat(np.array([10, 20, 30], np.uint64), [6000, 3000, 1000])
-    >>> tally = channel.tally(channel.sample(keys, random_state=0))
+    >>> counts = np.bincount(channel.sample(keys, random_state=0), minlength=channel.n_codes)
+    >>> tally = counts.reshape(channel.n_functions, channel.n_values)  # tallies add up
     >>> channel.corrected_counts(tally, [10, 20, 30, 40]).round(-3).tolist()
     [6000.0, 3000.0, 1000.0, 0.0]
     """
@@ -179,20 +179,6 @@ class LocalHashing(OfWindow, SupportChannel):
         return sum_of_squares * collide / (1 - collide) / self.n_functions
 
     # Counting
-
-    def tally(self, reports: ArrayLike) -> IntArray:
-        """How many reports have each function and value, shape (n_functions, n_values): tallies add.
-
-        Reports that no device sends are left out.
-        """
-        array = np.atleast_1d(np.asarray(as_array(reports, "reports")))
-        if array.shape == (0,):
-            array = np.empty(0, np.int64)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
-        good = (array >= 0) & (array < self.n_codes)
-        counts = np.bincount((array if good.all() else array[good]).astype(np.int64), minlength=self.n_codes)
-        return counts.astype(np.int64).reshape(self.n_functions, self.n_values)
 
     def supports(self, tally: IntArray, keys: ArrayLike) -> IntArray:
         """How many of the tallied reports support each key: one pass over all functions."""

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
-from hybriddp._check import FloatArray, IntArray
+from hybriddp._check import FloatArray
 from hybriddp.channels.channel import FiniteChannel, integer_inputs, require
 from hybriddp.channels.response import RandomizedResponse
 from hybriddp.channels.window import Window
@@ -183,12 +183,6 @@ class MaskedResponse(FiniteChannel):
         for i, masks in enumerate(self._masks):
             label |= (np.bitwise_count(masks[pattern] & bins) & np.uint8(1)) << np.uint8(i)
         return label
-
-    def tally(self, reports: NDArray[Any]) -> IntArray:
-        """How many reports have each pattern and code, shape (n_patterns, n_labels); what is no report is left out."""
-        good = (reports >= 0) & (reports < self.n_codes)
-        counts = np.bincount(reports[good].astype(np.intp), minlength=self.n_codes)
-        return counts.astype(np.int64).reshape(self.n_patterns, self.n_labels)
 
     @property
     def pattern_probabilities(self) -> FloatArray:

@@ -18,7 +18,11 @@ that the surpluses of these add up, and so do the shortages below; a replaced re
 of the two sums is a **lower bound of the number of wrong reports**, which is too large with a probability of $\alpha$
 at most. It is post-processing of the reports, and as private as they are.
 
-Rows of bits have a test of their own, of the total of their ones (`hybriddp.channels.ones`).
+Rows of bits have a test of their own, of the total of their ones (`hybriddp.channels.ones`). Masked reports have two. A
+report has a given pattern and code with a probability between $\pi a$ and $\pi(a + b)$, where $\pi$ is that of the
+pattern: too many of one kind are those of people who have agreed on it. And of the $n_k$ reports of pattern $k$ each
+has a given code with probability $a + b$ at most: raw labels have more, and so have reports of a larger ε about values
+that hardly vary. For this one, it must be settled who sends wrong reports before anybody draws a pattern.
 
 It does not see wrong reports that look like real ones, of which there may be any number. It counts what was replaced or
 added: if somebody holds back reports by what they are, so that the others look wrong, it says so many, too.
@@ -31,8 +35,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.channels.channel import Channel
+from hybriddp.channels.hashing import LocalHashing
+from hybriddp.channels.masked import MaskedResponse
 from hybriddp.channels.ones import OnesLaw, wrong_in_ones
 from hybriddp.channels.response import SymbolChannel
+from hybriddp.errors import ParameterError
 from hybriddp.reporting.wording import counted
 
 __all__ = [
@@ -44,6 +52,7 @@ __all__ = [
     "implausible_words",
     "short_doubt",
     "wrong_in_codes",
+    "wrong_in_counts",
     "wrong_in_intervals",
     "wrong_in_supports",
 ]
@@ -142,6 +151,27 @@ def wrong_in_supports(
         return wrong
     law = OnesLaw(channel.n_symbols, hit=most, miss=least)
     return max(wrong, wrong_in_ones(int(supports.sum()), int(users.sum()), law, false_alarm=level))
+
+
+def wrong_in_counts(channel: Channel, counts: IntArray, n_reports: int) -> int:
+    """Bound from below the number of forged reports to the channel of a study, all of its tests together.
+
+    ``counts`` are those of all codes, or bits.
+    """
+    if isinstance(channel, SymbolChannel):
+        users = np.array([n_reports])
+        return wrong_in_supports(channel, counts[np.newaxis], users, false_alarm=2 * FALSE_ALARM)
+    if isinstance(channel, MaskedResponse):
+        codes = counts.reshape(channel.n_patterns, channel.n_labels)
+        asked, users = channel.pattern_probabilities[:, np.newaxis], codes.sum(axis=1, keepdims=True)
+        least, most = channel.response.miss_probability, channel.response.hit_probability
+        kinds = count_surpluses(codes, n_reports, least * asked, most * asked)
+        labels = count_surpluses(codes, np.broadcast_to(users, codes.shape), 0.0, most)
+        return max(wrong_in_codes(kinds), wrong_in_codes(labels))
+    if isinstance(channel, LocalHashing):
+        least, most = channel.code_bounds
+        return wrong_in_codes(count_surpluses(counts, n_reports, least, most, false_alarm=2 * FALSE_ALARM))
+    raise ParameterError("channel", "one for categories or for bins", channel)
 
 
 def wrong_in_intervals(found: Surpluses, start: IntArray, end: IntArray) -> int:

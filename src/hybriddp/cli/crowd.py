@@ -375,7 +375,7 @@ class _Crowd:
         reports = [
             {"participant": name, "code": one.integer, "nonce": one.nonce, **self._in_part} for name, one in made
         ]
-        body = json.dumps({"digest": made[0][1].digest, "reports": reports}, separators=(",", ":")).encode()
+        body = _check.compact({"digest": made[0][1].digest, "reports": reports}, escaped=True).encode()
         return HttpRequest("POST", f"/studies/{self.study}/batches", body, self.relay_key)
 
 

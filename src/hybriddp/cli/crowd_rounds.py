@@ -20,7 +20,7 @@ from hybriddp.client.rounds import turn_of
 from hybriddp.errors import HybridDPError, ParameterError
 from hybriddp.kmeans.protocol.turns import Turns
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.tables.points import untrusted_points
+from hybriddp.tables import trusted_points
 
 if TYPE_CHECKING:
     import httpx
@@ -95,8 +95,8 @@ class RoundsTally:
 
 def points_of_file(file: str, columns: list[str], study: KMeansStudy, seed: int) -> FloatArray:
     """The points of a file, one row for each person, in a random order."""
-    found = untrusted_points(file, study, columns=columns)
-    shuffled: FloatArray = np.random.default_rng(seed).permutation(found)
+    points = trusted_points(file, study, columns=columns).points()
+    shuffled: FloatArray = np.random.default_rng(seed).permutation(points)
     return shuffled
 
 

@@ -126,9 +126,9 @@ def _is_integer(text: str) -> bool:
 
 
 def _draw(found: Sequence[Frequencies], path: Path) -> None:
-    from hybriddp.figures.frequencies import draw_parts
+    from hybriddp.figures.frequencies import draw
 
-    draw_parts(found, path=path)
+    draw(found, path=path)
 
 
 def _show(found: Sequence[Frequencies]) -> None:

@@ -19,12 +19,13 @@ from hybriddp.cli.terminal import check_targets, print_wide, say, say_written, w
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.items import HeavyHitters, HeavyHitterStudy, PrivateItems
 from hybriddp.items.counts import ItemCounts
-from hybriddp.items.study import DISCOVERY
+from hybriddp.items.discovery import DISCOVERY
+from hybriddp.items.protocol import AskedQuestion, take_steps
 from hybriddp.randomness import simulation_generator
 from hybriddp.reporting.warnings import HEADING
 from hybriddp.reporting.wording import percent
 from hybriddp.shares import counts_diagnostics
-from hybriddp.shares.summary import TrustedCounts
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 from hybriddp.tables import CsvFormat
 
 TOLD = 5  # items that an explanation lists
@@ -263,15 +264,16 @@ def _simulate(study: HeavyHitterStudy, found: Sources, targets: Targets) -> None
         counts, reports = _simulated(found.files, study, **how)
     if targets.diagnostics or targets.dry_run:
         say(_diagnostics([counts], []), err=True)
-    if study.method(n_trusted=counts.n_users, n_local=reports.count) == DISCOVERY:
-        answer = study.estimate(trusted=counts, local=reports, single_group=found.single_group, random_state=curator)
-    else:
-        released = study.release(counts, random_state=curator)
-        asked = None
-        if released.items:
-            with waiting("asking about the list"):
-                _, asked = _simulated(found.files, study.question(released), **how)
-        answer = study.estimate(trusted=released, local=asked, single_group=not released.items, random_state=curator)
+    method = study.method(n_trusted=counts.n_users, n_local=reports.count)
+
+    def ask(question: AskedQuestion) -> LocalSummary:
+        if method == DISCOVERY:
+            return reports
+        with waiting("asking about the list"):
+            return _simulated(found.files, question, **how)[1]
+
+    given: dict[str, Any] = {"single_group": found.single_group, "ledger": None, "random_state": curator}
+    answer = take_steps(study, method, counts, ask, n_local=reports.count, **given)
     if targets.dry_run:
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
@@ -279,7 +281,7 @@ def _simulate(study: HeavyHitterStudy, found: Sources, targets: Targets) -> None
     releasing.write_files([answer], _VIEW, targets)
 
 
-def _simulated(files: list[str], study: Any, **how: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def _simulated(files: list[str], study: Any, **how: Any) -> tuple[Any, LocalSummary]:  # noqa: ANN401
     """The summaries of both groups."""
     trusted, local = tables.simulate_local(files, study, **how)
     return trusted, local
@@ -342,7 +344,7 @@ def _draw(answers: Sequence[HeavyHitters], path: Path) -> None:
 def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     """How many items were missing, and how many reports were rejected: for the curator."""
     items, reports = ([s for s in group if s is not None] for group in (trusted, local))
-    if all(isinstance(s, TrustedCounts) for s in items) and items:
+    if all(isinstance(s, TrustedSummary) for s in items) and items:
         return counts_diagnostics(items, reports)
     lines = [HEADING]
     for summary in items:

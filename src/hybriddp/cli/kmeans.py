@@ -15,11 +15,10 @@ from hybriddp.cli.options import option
 from hybriddp.cli.releasing import SIMULATION
 from hybriddp.cli.terminal import check_targets, say, say_written, waiting, write_text
 from hybriddp.errors import DataError, HybridDPError, ParameterError
-from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
-from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans import HybridKMeansServer, KMeansResult, KMeansStudy
 from hybriddp.release import Ledger
 from hybriddp.tables import CsvFormat, count_reports, trusted_points
-from hybriddp.tables.points import TrustedTable, untrusted_points
+from hybriddp.tables.points import TrustedTable
 
 Columns = Annotated[
     list[str],
@@ -88,7 +87,7 @@ def kmeans(
     check_targets(plot, html)
     account = Account(ledger, count, again)
     spent = account.open(study.privacy, dry_run=False)
-    kept: Kept[HybridKMeans] | None
+    kept: Kept[KMeansResult] | None
     if simulate_local:
         kept = Kept(_simulated(study, table, seed, diagnostics=diagnostics))
     elif state is None:
@@ -97,7 +96,7 @@ def kmeans(
             study.name,
             study.digest,
             lambda: _trusted_alone(study, table, spent, diagnostics=diagnostics),
-            lambda model: json.dumps(model.to_dict(), indent=2),
+            KMeansResult.to_json,
         )
     else:
         steps = _Rounds(study, table, account, spent, state, round_file, reports or [], n_local)
@@ -151,16 +150,6 @@ class _Table:
             say(f"Not for publication. {words}", err=True)
         return found
 
-    def others(self, study: KMeansStudy) -> Any:  # noqa: ANN401
-        return untrusted_points(
-            self.files,
-            study,
-            columns=self.columns,
-            trusted_if=self.trusted_if or "",
-            engine=self.engine,
-            csv=self.csv,
-        )
-
 
 def _check_options(
     table: _Table,
@@ -191,20 +180,19 @@ def _check_options(
         raise DataError(f"There is no folder {state.parent} for {state.name}. Correct its path, or create the folder.")
 
 
-def _simulated(study: KMeansStudy, table: _Table, seed: int | None, *, diagnostics: bool) -> HybridKMeans:
+def _simulated(study: KMeansStudy, table: _Table, seed: int | None, *, diagnostics: bool) -> KMeansResult:
     trusted = table.trusted(study, diagnostics=diagnostics)
     server = HybridKMeansServer(
         study,
-        n_local=len(local := table.others(study)),
+        n_local=len(local := trusted.points(trusting=False)),
         trusted=trusted,
         random_state=np.random.default_rng(seed),
     )
-    model = HybridKMeans.simulated(server, local, random_state=np.random.default_rng(seed).spawn(1)[0])
-    model.feature_names_in_ = np.array(table.columns, object)
-    return model
+    server.run(local, np.random.default_rng(seed).spawn(1)[0])
+    return _result(server, table)
 
 
-def _trusted_alone(study: KMeansStudy, table: _Table, ledger: Ledger | None, *, diagnostics: bool) -> HybridKMeans:
+def _trusted_alone(study: KMeansStudy, table: _Table, ledger: Ledger | None, *, diagnostics: bool) -> KMeansResult:
     server = HybridKMeansServer(
         study,
         n_local=0,
@@ -212,13 +200,11 @@ def _trusted_alone(study: KMeansStudy, table: _Table, ledger: Ledger | None, *, 
         ledger=ledger,
     )
     server.start()
-    return _model(server, table)
+    return _result(server, table)
 
 
-def _model(server: HybridKMeansServer, table: _Table) -> HybridKMeans:
-    model = HybridKMeans.from_server(server)
-    model.feature_names_in_ = np.array(table.columns, object)
-    return model
+def _result(server: HybridKMeansServer, table: _Table) -> KMeansResult:
+    return replace(server.result, columns=tuple(table.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +220,8 @@ class _Rounds:
     reports: list[str]
     n_local: int | None
 
-    def advance(self, *, diagnostics: bool, as_json: bool) -> Kept[HybridKMeans] | None:
-        """Go on as far as the answers let; the model at the end, else None and a round to answer."""
+    def advance(self, *, diagnostics: bool, as_json: bool) -> Kept[KMeansResult] | None:
+        """Go on as far as the answers let; the result at the end, else None and a round to answer."""
         given: dict[str, Any] = {
             "trusted": self.table.trusted(self.study, diagnostics=diagnostics) if self.table.files else None,
             "ledger": self.ledger,
@@ -249,7 +235,7 @@ class _Rounds:
         )
         server = kept.value
         if server.round is None:
-            return replace(kept, value=_model(server, self.table))  # type: ignore[arg-type,return-value]
+            return replace(kept, value=_result(server, self.table))  # type: ignore[arg-type,return-value]
         asked = server.round
         if self.round_file is not None:
             write_text(self.round_file, asked.to_json())
@@ -302,22 +288,21 @@ class _Rounds:
         os.replace(beside, self.state)
 
 
-def _show(model: HybridKMeans, *, as_json: bool) -> None:
-    simulated = not model.private_release_
+def _show(result: KMeansResult, *, as_json: bool) -> None:
+    simulation = {"simulation": SIMULATION} if result.privacy.seeded else {}
     if as_json:
-        told = model.to_dict()
-        typer.echo(json.dumps({"simulation": SIMULATION, **told} if simulated else told, indent=2))
+        typer.echo(json.dumps({**simulation, **result.to_dict()}, indent=2))
         return
-    if simulated:
+    if simulation:
         say(SIMULATION, bold=True)
-    typer.echo(model.explain())
+    typer.echo(result.explain())
 
 
-def _write(model: HybridKMeans, plot: Path | None, html: Path | None, *, quiet: bool) -> None:
+def _write(result: KMeansResult, plot: Path | None, html: Path | None, *, quiet: bool) -> None:
     """Write the page and the picture: the answer has been shown by now."""
     if html is not None:
-        write_text(html, model.to_html())
+        write_text(html, result.to_html())
     if plot is not None:
-        model.plot(plot)
+        result.plot(plot)
     if not quiet:
         say_written(plot, html)

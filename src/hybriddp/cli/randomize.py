@@ -111,13 +111,12 @@ def randomize(
     reports = frame.filter(sent.answers).with_columns(code=sent.codes).select([*kept, "code"])
     text = study.device_json() if isinstance(study, MeanStudy) else study.to_json()
     write_table(reports, output, study=study.digest, text=text, seeded=seed is not None)
-    epsilon_of = study.epsilon if isinstance(study, DiscoveryQuestion) else study.privacy.epsilon
     summary = {
         "simulated": True,
         "seeded": seed is not None,
         "reports": len(sent.codes),
         "for": _purpose(study),
-        "epsilon": epsilon_of,
+        "epsilon": study.privacy.epsilon,
         **({"bounds": list(study.bounds)} if isinstance(study, MeanStudy | DistributionStudy) else {}),
         **({"categories": len(study.names)} if isinstance(study, FrequencyStudy) else {}),
         "study": study.digest,
@@ -129,7 +128,7 @@ def randomize(
     if as_json:
         typer.echo(json.dumps(summary, indent=2))
         return
-    made = f"{len(sent.codes):,} reports for {_purpose(study)} at ε = {epsilon_of} in {output}"
+    made = f"{len(sent.codes):,} reports for {_purpose(study)} at ε = {study.privacy.epsilon} in {output}"
     say(f"{made}, tied to study {study.digest[:12]}….")
     say("Simulated devices: the raw values were all in one place, so this protects nobody by itself.")
     if seed is not None:

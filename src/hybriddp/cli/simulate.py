@@ -28,7 +28,6 @@ def run_simulation(
         int | None, option("Draw this many users anew in every trial: 100,000.", parser=options.users)
     ] = None,
     trials: options.Trials = 1000,
-    channel: Annotated[str, option("window, or laplace for the paper's setting.")] = "window",
     estimators: Annotated[str, option("Names or fixed weights, separated by commas.")] = ",".join(ESTIMATORS),
     seed: Annotated[int, option("Seed of the simulation.")] = 0,
     processes: Annotated[int | None, option("Number of processes; one per core if not given.")] = None,
@@ -42,7 +41,7 @@ def run_simulation(
     exponential(mean), uniform(low,high). On the bounds: beta(α,β), uniform, and bernoulli(p), which is the upper bound
     with probability p. Values outside of the bounds are clamped.
     """
-    study = MeanStudy("simulation", bounds=bounds, epsilon=epsilon, channel=channel)
+    study = MeanStudy("simulation", bounds=bounds, epsilon=epsilon)
     _check.integer("trials", trials, at_least=2)
     values = data_values(data, value)
     if isinstance(values, str) and users is None:

@@ -8,7 +8,6 @@ contribution (a retry) or the one to be subtracted (a withdrawal).
 """
 
 import hashlib
-import json
 import math
 import re
 import secrets
@@ -16,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 
 __all__ = ["GROUPS", "Contribution", "answer_commitment", "commitment", "is_digest"]
@@ -49,7 +49,7 @@ def answer_commitment(message: Mapping[str, Any], nonce: str) -> str:
     'b2d553b7a614e2d6'
     """
     ordered = {name: message[name] for name in ("round", "ask", "variant", "code")}
-    text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
+    text = _check.compact(ordered)
     return hashlib.sha256(f"hybriddp answer 1\n{text}\n{nonce}".encode()).hexdigest()
 
 
@@ -138,14 +138,14 @@ class Contribution:
         """What is sent: the same bytes every time. Who enrolls sends the commitment alone, and opens it later."""
         if not self.enrolls:
             return self.opening()
-        return json.dumps({"digest": self.digest, "commitment": self.commitment}, separators=(",", ":")).encode()
+        return _check.compact({"digest": self.digest, "commitment": self.commitment}, escaped=True).encode()
 
     def opening(self) -> bytes:
         """What is sent to withdraw: what the commitment was made of."""
         number: dict[str, Any] = {"code": self.integer} if self.group == "local" else {"value": self.value}
         if self.enrolls:
             number = {}
-        return json.dumps({"digest": self.digest, **number, "nonce": self.nonce}, separators=(",", ":")).encode()
+        return _check.compact({"digest": self.digest, **number, "nonce": self.nonce}, escaped=True).encode()
 
     def to_dict(self) -> dict[str, Any]:
         """The contribution as plain data, for a file that only its owner may read."""

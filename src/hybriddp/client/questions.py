@@ -20,7 +20,7 @@ from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.grid import as_floats
 from hybriddp.items import HeavyHitterStudy
-from hybriddp.items.integers import integer_of, kept_item
+from hybriddp.items.records import integer_of, kept_item
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean import MeanStudy
 from hybriddp.reporting.wording import significant

@@ -5,13 +5,13 @@ must say that it is this person's round. Turns that were seen once are kept: a c
 not believed.
 """
 
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hybriddp import _check
 from hybriddp.client.contribution import answer_commitment
 from hybriddp.client.exchange import Conversation, HttpRequest, ask, stored
 from hybriddp.client.journal import JournalEntry
@@ -49,7 +49,7 @@ def answer(participant: "Participant", point: Sequence[float]) -> Conversation[R
     if not resent:
         yield from participant.public_keys()
     opened = {"nonce": made["nonce"], "enrollment_nonce": enrolled.nonce}
-    body = json.dumps({**made["message"], **opened}, separators=(",", ":")).encode()
+    body = _check.compact({**made["message"], **opened}, escaped=True).encode()
     sent = HttpRequest("POST", f"/studies/{participant.study}/answers", body, participant.token)
     document = parse_object((yield from ask(sent, participant.retries)).body)
     commitment = answer_commitment(made["message"], made["nonce"])

@@ -161,13 +161,13 @@ class Bins:
             scale = {"edges": list(self.given)}
         return {"scale": scale, "cuts": self.cuts.tolist()}
 
-    @classmethod
-    def from_text(cls, grid: Grid, scale: Any) -> "Bins":  # noqa: ANN401  (whatever a text may hold)
-        """The bins of a scale as a study's text has it."""
+    @staticmethod
+    def read_scale(scale: Any) -> dict[str, Any]:  # noqa: ANN401  (whatever a text may hold)
+        """Return the arguments ``scale`` and ``kappa`` that a study's text has as its scale."""
         if isinstance(scale, str):
-            return cls(grid, scale)
+            return {"scale": scale}
         ((kind, value),) = scale.items()
-        return cls(grid, "log", value) if kind == "log" else cls(grid, {"edges": value}[kind])
+        return {"scale": "log", "kappa": value} if kind == "log" else {"scale": {"edges": value}[kind]}
 
     def __repr__(self) -> str:
         kappa = "" if self.kappa in (None, KAPPA) else f", kappa={self.kappa:g}"

@@ -12,6 +12,7 @@ from hybriddp.reporting.palette import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
@@ -50,6 +51,14 @@ def canvas(width: float, height: float) -> Iterator["Figure"]:
 
     with mpl.rc_context(_LOOK):
         yield Figure(figsize=(width, height), layout="constrained")
+
+
+def panels(figure: "Figure", count: int, columns: int, **options: Any) -> list["Axes"]:  # noqa: ANN401
+    """Make a grid of panels and hide those beyond ``count``."""
+    grid: list[Axes] = figure.subplots(-(-count // columns), columns, squeeze=False, **options).ravel().tolist()
+    for axes in grid[count:]:
+        axes.set_visible(False)
+    return grid[:count]
 
 
 def readable_log_axis(axis: "Axis", text: Callable[[float], str]) -> None:

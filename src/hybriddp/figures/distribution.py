@@ -12,7 +12,7 @@ from hybriddp.distribution.axis import label, places, readable_ticks, values_at
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.explain import USUAL, quantile_words
 from hybriddp.distribution.fit import DistributionFit
-from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
+from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, panels, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,15 +28,11 @@ def draw(
     estimates: Sequence[DistributionEstimate], *, at: Sequence[float] = USUAL, path: Path | None = None
 ) -> "Figure":
     """Draw the estimates, a panel each, with the quantiles ``at`` marked, and write them to ``path`` if it is given."""
-    panels = estimates[:_MOST_PARTS]
-    columns = min(len(panels), 2)
-    lines = -(-len(panels) // columns)
-    with canvas(8.2 if columns == 1 else 13.0, 4.6 * lines) as figure:
-        grid = figure.subplots(lines, columns, squeeze=False).ravel()
-        for axes, estimate in zip(grid, panels, strict=False):
+    shown = estimates[:_MOST_PARTS]
+    columns = min(len(shown), 2)
+    with canvas(8.2 if columns == 1 else 13.0, 4.6 * -(-len(shown) // columns)) as figure:
+        for axes, estimate in zip(panels(figure, len(shown), columns), shown, strict=True):
             _panel(axes, estimate, at, _TITLE if columns == 1 else _PANEL_TITLE)
-        for axes in grid[len(panels) :]:
-            axes.set_visible(False)
         return save(figure, path)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
+from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, panels, save
 from hybriddp.items.estimate import HeavyHitters
 from hybriddp.shares.blend import Blend
 from hybriddp.shares.estimate import Frequencies
@@ -53,52 +53,32 @@ class Bars:
     seeded: bool = False
 
 
-def draw(found: Frequencies, *, path: Path | None = None) -> "Figure":
-    """The shares as bars with intervals: all in the study's order, or the largest ones if there are many."""
-    return draw_parts([found], path=path)
+def draw(results: Sequence[Frequencies | HeavyHitters], *, path: Path | None = None) -> "Figure":
+    """Draw the shares of some parts of the users side by side, and write them to ``path`` if it is given."""
+    return _draw_bars([bars_of(result) for result in results[:_MOST_PARTS]], path)
 
 
-def draw_parts(parts: Sequence[Frequencies], *, path: Path | None = None) -> "Figure":
-    """The shares of some parts of the users, side by side in one scale."""
-    return draw_bars([bars_of(part) for part in parts[:_MOST_PARTS]], path=path)
-
-
-def draw_items(found: HeavyHitters, *, path: Path | None = None) -> "Figure":
-    """The most frequent items as bars with intervals."""
-    n = min(len(found), _MOST_BARS)
-    order, f = np.arange(n), np.clip(found.blend.shares, 0.0, 1.0)
-    level = selected_level(n, len(found))
-    ends = found.stated_intervals(level)
-    bars = Bars(
-        [short(item) for item in found.items[:n]],
-        100 * found.shares[:n],
-        100 * ends.lower[:n],
-        100 * ends.upper[:n],
-        _both_groups(found.blend, f, order, level),
-        f"{found.study.name}, ε = {found.privacy.epsilon}, δ = {found.privacy.delta}",
-        level,
-        len(found) - n,
-        found.privacy.seeded,
-    )
-    return draw_bars([bars], path=path)
-
-
-def bars_of(found: Frequencies) -> Bars:
-    """What a picture shows of shares."""
-    n = len(found)
-    order = np.arange(n) if n <= _MOST_BARS else largest(found.unbiased, _MOST_BARS)
-    level, f = selected_level(len(order), n), found.shares
-    ends = found.stated_intervals(level)
+def bars_of(result: Frequencies | HeavyHitters) -> Bars:
+    """Arrange shares in the study's order, or the largest ones if there are many."""
+    n, f, title = len(result), result.shares, f"{result.study.name}, ε = {result.privacy.epsilon}"
+    order = np.arange(min(n, _MOST_BARS))  # heavy hitters are in their order already
+    if isinstance(result, HeavyHitters):
+        title, f = f"{title}, δ = {result.privacy.delta}", np.clip(result.blend.shares, 0.0, 1.0)
+    else:
+        title = f"{result.study.title}, ε = {result.privacy.epsilon}"
+        order = order if n <= _MOST_BARS else largest(result.unbiased, _MOST_BARS)
+    level = selected_level(len(order), n)
+    ends = result.stated_intervals(level)
     return Bars(
-        [short(str(found.items[i])) for i in order.tolist()],
-        100 * f[order],
+        [short(str(result.items[i])) for i in order.tolist()],
+        100 * result.shares[order],
         100 * ends.lower[order],
         100 * ends.upper[order],
-        _both_groups(found.blend, f, order, level),
-        f"{found.study.title}, ε = {found.privacy.epsilon}",
+        _both_groups(result.blend, f, order, level),
+        title,
         level,
         n - len(order),
-        found.privacy.seeded,
+        result.privacy.seeded,
     )
 
 
@@ -127,24 +107,21 @@ def short(name: str) -> str:
     return f"{name[: _LONGEST - tail - 1].rstrip()}…{name[-tail:].lstrip()}"
 
 
-def draw_bars(panels: Sequence[Bars], *, path: Path | None = None) -> "Figure":
-    """Panels side by side, the same items in each."""
-    rows = max(len(panel.labels) for panel in panels)
+def _draw_bars(bars: Sequence[Bars], path: Path | None) -> "Figure":
+    rows = max(len(part.labels) for part in bars)
     step = 0.42 if rows <= _FEW else 0.25
-    columns = min(len(panels), 3)
-    lines = -(-len(panels) // columns)
-    with canvas(7.2 if columns == 1 else 3.6 * columns + 1.4, lines * (1.35 + step * max(rows, 2))) as figure:
-        grid = figure.subplots(lines, columns, squeeze=False, sharex=True).ravel()
-        for axes, panel in zip(grid, panels, strict=False):
-            _panel(axes, panel, alone=len(panels) == 1)
-        if len(panels) == 1:  # over the labels, too, where there is more room
+    columns = min(len(bars), 3)
+    height = -(-len(bars) // columns) * (1.35 + step * max(rows, 2))
+    with canvas(7.2 if columns == 1 else 3.6 * columns + 1.4, height) as figure:
+        grid = panels(figure, len(bars), columns, sharex=True)
+        for axes, part in zip(grid, bars, strict=True):
+            _panel(axes, part, alone=len(bars) == 1)
+        if len(bars) == 1:  # over the labels, too, where there is more room
             figure.suptitle(
-                _title(panels[0], _TITLE), x=0.01, ha="left", fontsize=11, weight="bold", color=INK, parse_math=False
+                _title(bars[0], _TITLE), x=0.01, ha="left", fontsize=11, weight="bold", color=INK, parse_math=False
             )
-        for axes in grid[len(panels) :]:
-            axes.set_visible(False)
         handles, labels = grid[0].get_legend_handles_labels()
-        if panels[0].groups:
+        if bars[0].groups:
             both = [*handles[-1:], *handles[:-1]], [*labels[-1:], *labels[:-1]]  # what is stated comes first
             figure.legend(*both, loc="outside lower center", ncols=3, fontsize=9, labelcolor=INK)
         return save(figure, path)

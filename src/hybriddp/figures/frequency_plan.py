@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, readable_log_axis, save
-from hybriddp.items.study import DICTIONARY
+from hybriddp.items.discovery import DICTIONARY
 from hybriddp.planning.frequencies import FrequencyPlan
 from hybriddp.reporting.wording import significant
 

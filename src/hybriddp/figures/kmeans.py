@@ -9,46 +9,45 @@ from hybriddp import _check
 from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import ParameterError
 from hybriddp.figures.canvas import HYBRID, INK, MUTED, canvas, save
-from hybriddp.kmeans.explain import DOUBTFUL, doubt_words
+from hybriddp.kmeans.report import DOUBTFUL, doubt_words
 from hybriddp.reporting.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from hybriddp.kmeans.estimator import HybridKMeans
+    from hybriddp.kmeans.result import KMeansResult
 
 # Radius that holds 95 % of a normal variable: of the ellipse in two dimensions, sqrt(-2 log 0.05), and in one.
 _HOLDS_95_PERCENT, _HALF_OF_95_PERCENT = 2.448, 1.960
 _READING = "shaded: where the center is, 95 % by noise and sampling; larger rings: more users"
 
 
-def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
+def draw_centers(result: "KMeansResult", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
     """The centers with ellipses that hold the best ones with 95 % confidence, and rings for their users."""
-    x, y = _checked(dimensions, model.n_features_in_)
+    x, y = _checked(dimensions, result.study.box.n_dimensions)
     with canvas(6.4, 5.6) as figure:
         axes = figure.subplots()
-        _draw(model, axes, x, y)
-        seeded = "" if model.private_release_ else " (a simulation)"
-        forged = short_doubt(model.implausible_reports_)
-        centers = counted(len(model.cluster_centers_), "center")
-        title = f"{model.study_.name}: {centers}, ε = {model.privacy_.epsilon}{forged}{seeded}"
+        _draw(result, axes, x, y)
+        seeded = " (a simulation)" if result.privacy.seeded else ""
+        forged = short_doubt(result.implausible_reports)
+        centers = counted(len(result.centers), "center")
+        title = f"{result.title}: {centers}, ε = {result.privacy.epsilon}{forged}{seeded}"
         axes.set_title(title, parse_math=False)
         axes.text(0.0, -0.13, _READING, transform=axes.transAxes, color=MUTED, fontsize=8.5)
-        if model.doubtful_:
-            why = f"{DOUBTFUL}:\n{doubt_words(model)}"
+        if result.doubtful:
+            why = f"{DOUBTFUL}:\n{doubt_words(result)}"
             axes.text(0.0, -0.155, why, transform=axes.transAxes, color=INK, fontsize=8.5, va="top")
         return save(figure, path)
 
 
-def _draw(model: "HybridKMeans", axes: "Axes", x: int, y: int | None) -> None:
+def _draw(result: "KMeansResult", axes: "Axes", x: int, y: int | None) -> None:
     """Two dimensions, or one."""
     from matplotlib.patches import Ellipse
 
-    bounds = model.study_.box.bounds
-    names = getattr(model, "feature_names_in_", [f"dimension {j}" for j in range(len(bounds))])
+    bounds, names = result.study.box.bounds, result.names
     widths = [2 * (upper - lower) for lower, upper in bounds]  # beyond what can be seen
-    for k, (center, error) in enumerate(zip(model.cluster_centers_, model.standard_errors_, strict=True)):
+    for k, (center, error) in enumerate(zip(result.centers, result.standard_errors, strict=True)):
         at = (center[x], 0.0 if y is None else center[y])
         if y is None:  # uncertain in one direction only
             half = min(_HALF_OF_95_PERCENT * error[x], widths[x])
@@ -56,18 +55,18 @@ def _draw(model: "HybridKMeans", axes: "Axes", x: int, y: int | None) -> None:
         else:
             sides = [min(2 * _HOLDS_95_PERCENT * error[j], 2 * widths[j]) for j in (x, y)]
             axes.add_patch(Ellipse(at, *sides, facecolor=HYBRID, alpha=0.25, edgecolor=HYBRID))
-        ring = 8 + 40 * np.sqrt(model.sizes_[k])
+        ring = 8 + 40 * np.sqrt(result.sizes[k])
         axes.plot(*at, "o", markerfacecolor="none", markeredgecolor=MUTED, markersize=ring, markeredgewidth=0.8)
         axes.plot(*at, ".", color=HYBRID, markersize=4)
         axes.annotate(str(k), at, xytext=(0.36 * ring, 0.36 * ring), textcoords="offset points", color=INK)
     axes.set_xlim(*bounds[x])
-    axes.set_xlabel(str(names[x]), parse_math=False)  # names may hold dollar signs
+    axes.set_xlabel(names[x], parse_math=False)  # names may hold dollar signs
     if y is None:
         axes.set_ylim(-1, 1)
         axes.set_yticks([])
     else:
         axes.set_ylim(*bounds[y])
-        axes.set_ylabel(str(names[y]), parse_math=False)
+        axes.set_ylabel(names[y], parse_math=False)
 
 
 def _checked(dimensions: tuple[int, int], d: int) -> tuple[int, int | None]:

@@ -5,7 +5,7 @@ items with their shares, which are estimated as those of known categories are (`
 """
 
 from hybriddp.items.counts import ItemCounts
-from hybriddp.items.discovery import DiscoveryCounts, DiscoveryQuestion, DiscoveryRule
+from hybriddp.items.discovery import DiscoveryQuestion, DiscoveryRule
 from hybriddp.items.estimate import HeavyHitters, ItemRow
 from hybriddp.items.heavy_hitters import heavy_hitters
 from hybriddp.items.open_release import PrivateItems
@@ -13,7 +13,6 @@ from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.release.threshold import ThresholdRule
 
 __all__ = [
-    "DiscoveryCounts",
     "DiscoveryQuestion",
     "DiscoveryRule",
     "HeavyHitterStudy",

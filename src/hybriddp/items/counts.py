@@ -3,7 +3,6 @@
 What leaves the curator's hands is a `PrivateItems`. Summaries of shards add exactly if nobody is in two of them.
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,14 +10,15 @@ from types import MappingProxyType
 
 from hybriddp import _check
 from hybriddp.channels.channel import is_integer
-from hybriddp.errors import DataError, ProtocolError, raise_unchained
+from hybriddp.errors import DataError
 from hybriddp.shares.categories import LONGEST_CATEGORY, is_shown
+from hybriddp.study.summary import Summary
 
 _LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ItemCounts:
+class ItemCounts(Summary):
     """How many trusted users have each item. Holds exact counts, and items of single persons: not private.
 
     Its ``repr`` shows the number of users only, so that a log or a notebook does not give anything away.
@@ -51,35 +51,18 @@ class ItemCounts:
             )
         object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
 
-    def __add__(self, other: object) -> "ItemCounts":
-        if not isinstance(other, ItemCounts):
-            return NotImplemented
-        if self.study != other.study:
-            one, two = self.study[:12], other.study[:12]
-            raise ProtocolError(f"Summaries of different studies cannot be added: {one}… and {two}….")
+    def _plus(self, other: "ItemCounts") -> "ItemCounts":
         counts = Counter(self.counts)
         counts.update(other.counts)
         return ItemCounts(self.study, self.n_users + other.n_users, counts, self.missing + other.missing)
-
-    def __radd__(self, other: object) -> "ItemCounts":
-        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
 
     def __reduce__(self) -> tuple[type["ItemCounts"], tuple[str, int, dict[str, int], int]]:
         return ItemCounts, (self.study, self.n_users, dict(self.counts), self.missing)
 
     def to_json(self) -> str:
-        """The summary as text, its items in order: not private."""
+        """Write the summary as text, its items in order: not private."""
         content = {"study": self.study, "n_users": self.n_users, "counts": dict(sorted(self.counts.items()))}
-        return json.dumps({**content, "missing": self.missing}, separators=(",", ":"), ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "ItemCounts":
-        """The summary that a text describes, checked."""
-        try:
-            return cls(**_check.json_fields(text))
-        except (TypeError, ValueError):
-            # Not chained: what was wrong with the text would show what is in it.
-            raise_unchained(DataError("The text is not an ItemCounts."))
+        return _check.compact({**content, "missing": self.missing})
 
     def __repr__(self) -> str:
         return f"ItemCounts({self.n_users:,} users of study {self.study[:12]}…: not private)"

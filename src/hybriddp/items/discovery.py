@@ -9,33 +9,35 @@ $f_L = \sqrt{2 \cdot 48 \ln 2 \cdot V/n_L}$, $V = 4e^\epsilon/(e^\epsilon - 1)^2
 Both are public numbers. Local discovery pays if $f_L < 1.2 f_T$, and only then.
 """
 
-import hashlib
 import json
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp._check import IntArray
 from hybriddp.channels.channel import channel_from_json
 from hybriddp.channels.hashing import LocalHashing
-from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
-from hybriddp.errors import DataError, ParameterError, ProtocolError, raise_unchained
+from hybriddp.channels.plausible import count_surpluses, wrong_in_codes
+from hybriddp.errors import ParameterError
 from hybriddp.items.coding import CODE_BITS, Alphabet, Codes, scramble
-from hybriddp.privacy import canonical_epsilon
+from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
+from hybriddp.release.release import Seed
 from hybriddp.release.threshold import ThresholdRule
-from hybriddp.study.reports import Reports, receive, refuse_bad_reports
+from hybriddp.study.groups import Forged
+from hybriddp.study.question import DeviceQuestion
+from hybriddp.study.summary import LocalSummary
 
+DICTIONARY, LIST, DISCOVERY = "dictionary", "list", "discovery"
+"""The three ways to frequent items."""
 LEVELS = (16, 24, 32, 40, 48)
 """How many bits of a code the groups report."""
 _ADVANTAGE = 1.2
 _N_FUNCTIONS = 1024  # a fifth of the users reports on each level, and collisions cost them no more than all with 4,096
-_MOST_INVALID = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class DiscoveryRule:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class DiscoveryQuestion:
+class DiscoveryQuestion(DeviceQuestion):
     """What devices are asked in local discovery: public, frozen, with a text and a digest.
 
     Parameters
@@ -82,173 +84,74 @@ class DiscoveryQuestion:
     --------
     >>> question = DiscoveryQuestion("tail numbers", epsilon=2, alphabet="capitals and digits")
     >>> reports = question.randomize(["N14228", "N24211"])
-    >>> question.summarize(reports).count
+    >>> question.summarize_local(reports).count
     2
     """
 
+    _what: ClassVar[str] = "question of local discovery"
+    _kind: ClassVar[str] = "discovery"
+    _version: ClassVar[int] = 1
+
     name: str
-    epsilon: str
+    privacy: Privacy
     alphabet: Alphabet
     channel: LocalHashing
 
     def __init__(
         self, name: str, *, epsilon: float | str, alphabet: str = "bytes", channel: LocalHashing | None = None
     ) -> None:
-        _check.text("name", name, "what the items are")
-        epsilon = canonical_epsilon(epsilon)
+        privacy = Privacy(epsilon=epsilon)
         if channel is None:
-            channel = LocalHashing(epsilon=epsilon, n_functions=_N_FUNCTIONS)
-        if not isinstance(channel, LocalHashing) or channel.epsilon != epsilon:
-            raise ParameterError("channel", f"local hashing for epsilon {epsilon}", channel)
-        for field, value in {
-            "name": name,
-            "epsilon": epsilon,
-            "alphabet": Alphabet.of(alphabet),
-            "channel": channel,
-        }.items():
-            object.__setattr__(self, field, value)
+            channel = LocalHashing(epsilon=privacy.epsilon, n_functions=_N_FUNCTIONS)
+        if not isinstance(channel, LocalHashing) or channel.epsilon != privacy.epsilon:
+            raise ParameterError("channel", f"local hashing for epsilon {privacy.epsilon}", channel)
+        self._fill(name=name, privacy=privacy, alphabet=Alphabet.of(alphabet), channel=channel)
 
     def __repr__(self) -> str:
-        return f"DiscoveryQuestion({self.name!r}, epsilon={self.epsilon!r}, alphabet={self.alphabet.name!r})"
+        return f"DiscoveryQuestion({self.name!r}, epsilon={self.privacy.epsilon!r}, alphabet={self.alphabet.name!r})"
 
-    @property
-    def n_codes(self) -> int:
-        """Reports are integers from 0 to below this: group times the channel's codes, plus a code."""
-        return len(LEVELS) * self.channel.n_codes
-
-    def to_json(self) -> str:
-        """The question as text, the channel included."""
-        content = {
-            "type": "discovery",
-            "version": 1,
+    def _content(self) -> dict[str, Any]:
+        return {
             "name": self.name,
-            "epsilon": self.epsilon,
+            "epsilon": self.privacy.epsilon,
             "alphabet": self.alphabet.characters,
             "levels": list(LEVELS),
             "channel": json.loads(self.channel.to_json()),
         }
-        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "DiscoveryQuestion":
-        """The question that a text describes, its channel verified; refused unless it is in its own form."""
-        try:
-            f = _check.json_fields(text)
-            channel: Any = channel_from_json(json.dumps(f["channel"], separators=(",", ":")), epsilon=f["epsilon"])
-            question = cls(f["name"], epsilon=f["epsilon"], alphabet=f["alphabet"] or "bytes", channel=channel)
-        except (KeyError, TypeError, ValueError) as reason:
-            raise ProtocolError("The text does not describe a question of local discovery.") from reason
-        if question.to_json() != text:
-            raise ProtocolError(
-                "The text is not in the form that questions are written in. Write it anew with to_json."
-            )
-        return question
+    def _read(cls, fields: dict[str, Any]) -> "DiscoveryQuestion":
+        channel: Any = channel_from_json(_check.compact(fields["channel"]), epsilon=fields["epsilon"])
+        alphabet = fields["alphabet"] or "bytes"
+        return cls(fields["name"], epsilon=fields["epsilon"], alphabet=alphabet, channel=channel)
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the text."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+    @property
+    def n_codes(self) -> int:
+        """Number of different reports: a group times the channel's codes, plus a code."""
+        return len(LEVELS) * self.channel.n_codes
 
     def codes(self, items: list[str]) -> Codes:
-        """The scrambled code of each item; those without a code of their own have the same one."""
+        """Encode and scramble items; those without a code of their own have the same one."""
         distinct = sorted(set(items))
         known = dict(zip(distinct, scramble(self.alphabet.encode(distinct)).tolist(), strict=True))
         return np.fromiter(map(known.__getitem__, items), np.uint64, len(items))
 
-    def randomize(self, items: list[str], *, random_state: int | np.random.Generator | None = None) -> Reports:
-        """One report per item, each from a group drawn at random: what devices send."""
-        codes, source = self.codes(items), byte_source(random_state)
+    def draw_codes(self, values: list[str], random_state: Seed) -> NDArray[Any]:
+        """Draw one report per item, each from a group drawn at random."""
+        codes, source = self.codes(values), byte_source(random_state)
         groups = source.take(4 * len(codes)).view("<u4").astype(np.int64) % len(LEVELS)
         prefixes = codes >> (CODE_BITS - np.array(LEVELS, np.uint64))[groups]
         reports = self.channel.draw(len(codes), lambda part: prefixes[part], source)
-        packed = (groups * self.channel.n_codes + reports).astype(np.uint32)
-        return Reports(packed, self.digest, random_state is not None)
+        packed: NDArray[np.uint32] = (groups * self.channel.n_codes + reports).astype(np.uint32)
+        return packed
 
-    def refuse_bad_reports(self, rejected: int, count: int) -> None:
-        """Raise `DataError` if more than one in a hundred reports is invalid."""
-        refuse_bad_reports(rejected, count, between=(0, self.n_codes - 1))
-
-    def summarize(self, reports: Reports | ArrayLike) -> "DiscoveryCounts":
-        """Tallies of the reports, which add up; what is no code is left out and counted."""
-        got = receive(reports, between=(0, self.n_codes - 1), check_digest=self._check_digest)
-        tally = np.bincount(got.codes.astype(np.int64), minlength=self.n_codes).astype(np.int64)
-        return DiscoveryCounts(self.digest, tally, got.rejected, got.tied, got.seeded)
-
-    def _check_digest(self, digest: str) -> None:
-        if digest != self.digest:
-            mine = f"{self.digest[:12]}… ({self.name!r})"
-            raise ProtocolError(f"The reports belong to study {digest[:12]}…, not to {mine}.")
-
-    def implausible(self, reports: "DiscoveryCounts") -> int:
-        """At least so many reports did not come out of the channel (`hybriddp.channels.plausible`).
-
-        `DataError` if there are any and nothing ties the reports to the question: they are something else altogether.
-        """
+    def forged(self, local: LocalSummary) -> Forged:
+        """Test whether reports can have come out of the channel, whatever their users' items are."""
         least, most = (bound / len(LEVELS) for bound in self.channel.code_bounds)
-        wrong = wrong_in_codes(count_surpluses(reports.tally, reports.count, least, most))
-        if wrong and not reports.tied:
-            raise DataError(f"The local reports cannot come from this study's channel. {REMEDY}")
-        return wrong
+        wrong = wrong_in_codes(count_surpluses(local.array(), local.count, least, most))
+        return Forged(wrong, "The local reports cannot come from this study's channel.")
 
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class DiscoveryCounts:
-    """The local group as one count per group and code: private already, since every report is."""
-
-    study: str
-    """The digest of the question."""
-    tally: IntArray
-    """How many reports have each code."""
-    rejected: int = 0
-    """How many reports were no code of the question and are not in it."""
-    tied: bool = False
-    """Whether every report in it came with the question's digest."""
-    seeded: bool = False
-    """Whether any of them was drawn with a seed: such reports are a simulation, and not private."""
-
-    @property
-    def count(self) -> int:
-        """How many reports there are."""
-        return int(self.tally.sum())
-
-    def levels(self, channel: LocalHashing) -> list[IntArray]:
-        """The channel's tally of each group; `ProtocolError` if it is another channel's."""
-        if self.tally.shape != (len(LEVELS) * channel.n_codes,):
-            raise ProtocolError(f"The summary has {self.tally.size:,} counts, which are not those of {channel!r}.")
-        return list(self.tally.reshape(len(LEVELS), channel.n_functions, channel.n_values))
-
-    def __add__(self, other: object) -> "DiscoveryCounts":
-        if not isinstance(other, DiscoveryCounts):
-            return NotImplemented
-        if self.study != other.study or self.tally.shape != other.tally.shape:
-            one, two = self.study[:12], other.study[:12]
-            raise ProtocolError(f"Summaries of different studies cannot be added: {one}… and {two}….")
-        both = [summary for summary in (self, other) if summary.count or not (self.count or other.count)]
-        rejected, seeded = self.rejected + other.rejected, self.seeded or other.seeded
-        return DiscoveryCounts(
-            self.study, self.tally + other.tally, rejected, all(summary.tied for summary in both), seeded
-        )
-
-    def __radd__(self, other: object) -> "DiscoveryCounts":
-        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
-
-    def to_json(self) -> str:
-        """The summary as text."""
-        fields = {"study": self.study, "tally": self.tally.tolist(), "rejected": self.rejected}
-        return json.dumps({**fields, "tied": self.tied, "seeded": self.seeded}, separators=(",", ":"))
-
-    @classmethod
-    def from_json(cls, text: str) -> "DiscoveryCounts":
-        """The summary that a text describes, checked."""
-        try:
-            f = _check.json_fields(text)
-            whole = all(type(count) is int and 0 <= count < 1 << 62 for count in (*f["tally"], f["rejected"]))
-            flags = isinstance(f["tied"], bool) and isinstance(f["seeded"], bool)
-            if not (whole and flags and isinstance(f["study"], str) and len(f) == 5):
-                raise ValueError
-            return cls(f["study"], np.array(f["tally"], np.int64), f["rejected"], f["tied"], f["seeded"])
-        except (KeyError, TypeError, ValueError):
-            raise_unchained(DataError("The text is not a DiscoveryCounts."))
-
-    def __repr__(self) -> str:
-        return f"DiscoveryCounts({self.count:,} reports of study {self.study[:12]}…, tied={self.tied})"
+    def levels(self, local: LocalSummary) -> list[IntArray]:
+        """Split a summary into the channel's tally of each group."""
+        shape = len(LEVELS), self.channel.n_functions, self.channel.n_values
+        return list(local.array().reshape(shape))

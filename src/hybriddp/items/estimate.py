@@ -217,7 +217,7 @@ class HeavyHitters:
         """
         from hybriddp.figures import frequencies as picture
 
-        return picture.draw_items(self, path=None if path is None else Path(path))
+        return picture.draw([self], path=None if path is None else Path(path))
 
     def to_pandas(self, *, top: int | None = None) -> "pd.DataFrame":
         """Make a table with a row for each item, or for this number of the most frequent ones. Needs pandas."""

@@ -1,16 +1,19 @@
 """Heavy hitters in one call, for data that is all in one place."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from hybriddp.errors import DataError
 from hybriddp.items.estimate import HeavyHitters
+from hybriddp.items.protocol import AskedQuestion, take_steps
 from hybriddp.items.records import items_of
-from hybriddp.items.study import DISCOVERY, HeavyHitterStudy
+from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.reporting.wording import counted
+from hybriddp.study.summary import LocalSummary
 
 
 def heavy_hitters(
@@ -65,27 +68,14 @@ def heavy_hitters(
     if isinstance(random_state, (int, np.integer)):  # one seed must not give both the same noise
         curator, devices = (simulation_generator(random_state, who) for who in ("curator", "devices"))
     reported = [] if local is None else _reported(local)
-    if study.domain is not None:
-        reports = study.dictionary.randomize(reported, random_state=devices) if reported else None
-        return study.estimate(
-            trusted=trusted, local=reports, single_group=single_group, ledger=ledger, random_state=curator
-        )
     counts = None if trusted is None else study.summarize_trusted(trusted)
-    n_trusted = 0 if counts is None else counts.n_users
-    method = study.method(n_trusted=n_trusted, n_local=len(reported))
-    if counts is None or not n_trusted or method == DISCOVERY:
-        answers = study.discovery.randomize(reported, random_state=devices) if reported else None
-        return study.estimate(
-            trusted=counts, local=answers, single_group=single_group, ledger=ledger, random_state=curator
-        )
-    if not reported and not single_group:
-        study.estimate(trusted=counts, local=None)  # refuses before anything is spent
-    if reported:
-        study.check_size("local", len(reported))
-    released = study.release(counts, ledger=ledger, random_state=curator)
-    asked = reported if released.items else []
-    answers = study.question(released).randomize(asked, random_state=devices) if asked else None
-    return study.estimate(trusted=released, local=answers, single_group=not asked, random_state=curator)
+    method = study.method(n_trusted=0 if counts is None else counts.n_users, n_local=len(reported))
+
+    def ask(question: AskedQuestion) -> LocalSummary:
+        return question.summarize_local(question.randomize(reported, random_state=devices))
+
+    given: dict[str, Any] = {"single_group": single_group, "ledger": ledger, "random_state": curator}
+    return take_steps(study, method, counts, ask, n_local=len(reported), **given)
 
 
 def _reported(users: object) -> list[str]:

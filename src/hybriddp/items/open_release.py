@@ -3,25 +3,25 @@
 `hybriddp.release.threshold` proves what noise and threshold keep.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp import _check
 from hybriddp.errors import NumericalError, ProtocolError
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.release.release import ReleaseCost, release_open
+from hybriddp.release.release import ReleaseCost, Seed, release_open
 from hybriddp.release.statistic import OpenStatistic
 from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares.categories import is_shown
+from hybriddp.study.document import Document
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PrivateItems:
+class PrivateItems(Document):
     """Items with noisy counts: safe to publish unless they are ``seeded``.
 
     Attributes
@@ -42,6 +42,10 @@ class PrivateItems:
         Whether the noise can be repeated: then this is a simulation, and hides nothing.
     """
 
+    _what: ClassVar[str] = "list of items"
+    _kind: ClassVar[str] = "items"
+    _version: ClassVar[int] = 1
+
     study: str
     items: tuple[str, ...]
     counts: tuple[int, ...]
@@ -58,12 +62,9 @@ class PrivateItems:
         """Which of the items would be shown without being candidates, as a mask."""
         return np.array(self.counts, np.int64) >= self.rule.threshold
 
-    def to_json(self) -> str:
-        """The list as text: what the curator keeps until the local group has reported."""
+    def _content(self) -> dict[str, Any]:
         rule = self.rule
-        content = {
-            "type": "items",
-            "version": 1,
+        return {
             "study": self.study,
             "epsilon": rule.privacy.epsilon,
             "delta": rule.privacy.delta,
@@ -76,29 +77,23 @@ class PrivateItems:
             "counted": self.counted,
             "seeded": self.seeded,
         }
-        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "PrivateItems":
-        """The list that a text describes; refused unless it is in the form it is written in."""
+    def _read(cls, fields: dict[str, Any]) -> "PrivateItems":
+        privacy = Privacy(epsilon=fields["epsilon"], delta=fields["delta"])
+        rule = ThresholdRule(privacy, fields["scale"], fields["threshold"])
+        study, items, counts, n_users = (fields[name] for name in ("study", "items", "counts", "n_users"))
         try:
-            f = _check.json_fields(text)
-            privacy = Privacy(epsilon=f["epsilon"], delta=f["delta"])
-            rule = ThresholdRule(privacy, f["scale"], f["threshold"])
             rule.verify()
-            whole = all(type(count) is int for count in (*f["counts"], f["n_users"])) and f["n_users"] > 0
-            texts = all(map(is_shown, f["items"])) and isinstance(f["study"], str)
-            flags = isinstance(f["counted"], bool) and isinstance(f["seeded"], bool)
-            if not (whole and texts and flags and len(f["items"]) == len(f["counts"]) == len(set(f["items"]))):
-                raise ValueError("not a list")
-            found = cls(
-                f["study"], tuple(f["items"]), tuple(f["counts"]), f["n_users"], rule, f["counted"], f["seeded"]
-            )
-        except (AttributeError, KeyError, NumericalError, TypeError, ValueError) as reason:
-            raise ProtocolError("The text does not describe a list of items.") from reason
-        if found.to_json() != text:
-            raise ProtocolError("The text is not in the form that lists are written in. Write it anew with to_json.")
-        return found
+        except NumericalError as reason:
+            raise ProtocolError(f"The {cls._what} is refused: {reason}") from None
+        whole = all(type(count) is int for count in (*counts, n_users)) and n_users > 0
+        cls.require(whole, "its counts are not integers, or nobody is in it")
+        different = len(items) == len(counts) == len(set(items)) and all(map(is_shown, items))
+        cls.require(different, "its items are not different readable texts, each with a count")
+        flags = isinstance(fields["counted"], bool) and isinstance(fields["seeded"], bool)
+        cls.require(flags and isinstance(study, str), "it does not name a study, or a flag is neither true nor false")
+        return cls(study, tuple(items), tuple(counts), n_users, rule, fields["counted"], fields["seeded"])
 
     def __repr__(self) -> str:
         seeded = ", with a seed: not private" if self.seeded else ""
@@ -113,7 +108,7 @@ def release_items(
     *,
     candidates: Sequence[str] = (),
     ledger: Ledger | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: Seed = None,
 ) -> PrivateItems:
     """Release the items that enough trusted users have, and all public candidates, with noisy counts."""
     statistic = OpenStatistic("list of frequent items", counts, n_users, tuple(candidates))

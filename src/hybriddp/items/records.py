@@ -1,7 +1,7 @@
 """The items of users in an open domain: one text per user.
 
 What no study could show, an empty text or one with control characters or of more than 1,000 characters, counts as
-other. What is missing (None, NaN) is left out and counted.
+other. What is missing (None, NaN) is left out and counted. Devices and servers handle an item as an integer, too.
 """
 
 from collections import Counter
@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from hybriddp.errors import DataError, raise_unchained
-from hybriddp.shares.categories import OTHER, is_shown
+from hybriddp.errors import DataError
+from hybriddp.shares.categories import OTHER, is_missing, is_shown, item_array
 from hybriddp.study.reports import refuse_reports
 
+LONGEST_ITEM = 64
+"""Bytes of an item in UTF-8 that a server keeps; longer ones count as other."""
 _SEVERAL = (list, set, frozenset, tuple, np.ndarray)
 
 
@@ -58,17 +60,11 @@ def _listed(users: object) -> Sequence[Any]:
         return users
     if isinstance(users, str | bytes | dict | set | frozenset) or users is None:
         raise DataError(f"items must be a list or an array with one entry per user, got {type(users).__name__}.")
-    try:
-        array = np.asarray(users)
-        missing = np.ma.getmaskarray(np.ma.asarray(users)) if np.ma.is_masked(users) else None
-    except Exception:
-        raise_unchained(DataError(f"items must be a list or an array, got {type(users).__name__} that is none."))
-    if array.ndim != 1:
-        raise DataError(f"items must be one-dimensional, got shape {array.shape}.")
-    listed = array.tolist()
-    if missing is not None:
-        return [None if hidden else item for item, hidden in zip(listed, missing.tolist(), strict=True)]
-    return list(listed)
+    array, masked = item_array(users)
+    listed: list[Any] = array.tolist()
+    if masked is None:
+        return listed
+    return [None if hidden else item for item, hidden in zip(listed, masked.tolist(), strict=True)]
 
 
 def _distinct(items: Sequence[Any]) -> set[Any]:
@@ -84,8 +80,25 @@ def _may_miss(items: Sequence[Any]) -> bool:
     return bool({kind for kind in set(map(type, items)) if not issubclass(kind, str | tuple)})
 
 
-def is_missing(item: object) -> bool:
-    """Whether there is no item: None, NaN, or what pandas writes instead."""
-    if isinstance(item, float | np.floating):
-        return bool(np.isnan(item))
-    return item is None or type(item).__name__ in ("NAType", "NaTType")
+def integer_of(item: str) -> int:
+    """Return the integer of a text, whose bytes are 1 and the item in UTF-8: what a commitment to it is made from.
+
+    Examples
+    --------
+    >>> integer_of("a")
+    353
+    >>> text_of(353)
+    'a'
+    """
+    return int.from_bytes(b"\1" + item.encode())
+
+
+def text_of(integer: int) -> str:
+    """Return the text of an integer."""
+    return integer.to_bytes((integer.bit_length() + 7) // 8)[1:].decode()
+
+
+def kept_item(item: str) -> str:
+    """Return a trusted user's item as a server keeps it: `OTHER` if no study could show it, or if it is too long."""
+    shown = shown_item(item)
+    return shown if len(shown.encode()) <= LONGEST_ITEM else OTHER

@@ -1,41 +1,39 @@
 """`HeavyHitterStudy`: which items of an open domain are frequent, and how frequent they are."""
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.items.answer import answer_dictionary, answer_discovery, answer_list
 from hybriddp.items.coding import Alphabet
 from hybriddp.items.counts import ItemCounts
-from hybriddp.items.discovery import DiscoveryCounts, DiscoveryQuestion, DiscoveryRule
+from hybriddp.items.discovery import DICTIONARY, DISCOVERY, LIST, DiscoveryQuestion, DiscoveryRule
 from hybriddp.items.estimate import HeavyHitters
 from hybriddp.items.open_release import PrivateItems, release_items
+from hybriddp.items.protocol import of_dictionary, take_steps
 from hybriddp.items.records import items_of, shown_item
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger.ledger import Ledger
-from hybriddp.release.release import ReleaseCost
+from hybriddp.release.release import Seed
 from hybriddp.release.threshold import ThresholdRule, require_delta
-from hybriddp.reporting.wording import counted
 from hybriddp.shares.categories import OTHER, is_shown
 from hybriddp.shares.study import FrequencyStudy
-from hybriddp.shares.summary import LocalCounts, TrustedCounts
+from hybriddp.study.groups import check_size
+from hybriddp.study.question import StudyText
 from hybriddp.study.reports import Reports
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
-DICTIONARY, LIST, DISCOVERY = "dictionary", "list", "discovery"
 _ONE_TEXT = {"max_records": 1, "records": "sample", "levels": 1}
 """A user has one item, a text. This is in every study's text, so that digests stay as they are."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class HeavyHitterStudy:
+class HeavyHitterStudy(StudyText):
     """A study of the frequent items of an open domain: what is asked of whom, under which promise.
 
     There are three ways, and public numbers decide (`method`):
@@ -76,6 +74,10 @@ class HeavyHitterStudy:
     [('apple', 0.7), ('pear', 0.3)]
     """
 
+    _what: ClassVar[str] = "study of heavy hitters"
+    _kind: ClassVar[str] = "heavy-hitters"
+    _version: ClassVar[int] = 1
+
     name: str
     privacy: Privacy
     domain: tuple[str, ...] | None
@@ -92,30 +94,25 @@ class HeavyHitterStudy:
         alphabet: str = "bytes",
         min_group_size: int = 2,
     ) -> None:
-        _check.text("name", name, "what the items are")
-        privacy = Privacy.promised(epsilon=epsilon, delta=delta)
-        _check.integer("min_group_size", min_group_size, at_least=1)
-        listed = None if domain is None else _domain(domain)
-        if listed is None:
-            require_delta(privacy)
-        values = (name, privacy, listed, Alphabet.of(alphabet), int(min_group_size))
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
-        if listed is not None:
+        self._fill(
+            name=name,
+            privacy=Privacy.promised(epsilon=epsilon, delta=delta),
+            domain=None if domain is None else _domain(domain),
+            alphabet=Alphabet.of(alphabet),
+            min_group_size=_check.integer("min_group_size", min_group_size, at_least=1),
+        )
+        if self.domain is None:
+            require_delta(self.privacy)
+        else:
             _ = self.dictionary  # an error if the domain is none
 
     def __repr__(self) -> str:
-        name = self.name if len(self.name) <= 60 else f"{self.name[:59]}…"
         listed = "" if self.domain is None else f", domain=[{len(self.domain):,} items]"
-        return f"HeavyHitterStudy({name!r}, epsilon={self.privacy.epsilon!r}, delta={self.privacy.delta!r}{listed})"
+        promise = f"epsilon={self.privacy.epsilon!r}, delta={self.privacy.delta!r}"
+        return f"HeavyHitterStudy({self.short_title!r}, {promise}{listed})"
 
-    # As text
-
-    def to_json(self) -> str:
-        """The study as text."""
-        content = {
-            "type": "heavy-hitters",
-            "version": 1,
+    def _content(self) -> dict[str, Any]:
+        return {
             "name": self.name,
             "epsilon": self.privacy.epsilon,
             "delta": self.privacy.delta,
@@ -124,50 +121,26 @@ class HeavyHitterStudy:
             "alphabet": self.alphabet.name,
             "min_group_size": self.min_group_size,
         }
-        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "HeavyHitterStudy":
-        """The study that a text describes; refused unless it is in the form it is written in."""
-        try:
-            f = _check.json_fields(text)
-            given = {name: f[name] for name in ("epsilon", "delta", "domain", "alphabet", "min_group_size")}
-            study = cls(f["name"], **given)
-            one_text = {name: f[name] for name in _ONE_TEXT} == _ONE_TEXT
-        except (KeyError, TypeError, ValueError) as reason:
-            raise ProtocolError("The text does not describe a study of heavy hitters.") from reason
-        if not one_text:
-            raise ProtocolError("The study is about several items per user, or about pairs, which is not supported.")
-        if study.to_json() != text:
-            raise ProtocolError("The text is not in the form that studies are written in. Write it anew with to_json.")
-        return study
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the text, by which summaries, lists and ledgers know the study."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+    def _read(cls, fields: dict[str, Any]) -> "HeavyHitterStudy":
+        one_text = {name: fields[name] for name in _ONE_TEXT} == _ONE_TEXT
+        cls.require(one_text, "it is about several items per user, or about pairs, which is not supported")
+        given = {name: fields[name] for name in ("epsilon", "delta", "domain", "alphabet", "min_group_size")}
+        return cls(fields["name"], **given)
 
     # Public numbers
-
-    @property
-    def cost(self) -> ReleaseCost:
-        """What the release, or an estimate from reports alone, costs each user."""
-        return ReleaseCost(self.digest, self.name, self.privacy, self.privacy)
 
     @property
     def rule(self) -> ThresholdRule:
         """The noise and the threshold of the trusted group's release."""
         return ThresholdRule.of(self.privacy)
 
-    def discovery_rule(self, *, n_trusted: int, n_local: int) -> DiscoveryRule:
-        """The smallest shares that either group can find."""
-        return DiscoveryRule.of(self.rule, n_trusted=n_trusted, n_local=n_local)
-
     def method(self, *, n_trusted: int, n_local: int) -> str:
-        """Which way is best for groups of these sizes: ``"dictionary"``, ``"list"`` or ``"discovery"``."""
+        """Choose the best way for groups of these sizes: ``"dictionary"``, ``"list"`` or ``"discovery"``."""
         if self.domain is not None:
             return DICTIONARY
-        return DISCOVERY if self.discovery_rule(n_trusted=n_trusted, n_local=n_local).pays else LIST
+        return DISCOVERY if DiscoveryRule.of(self.rule, n_trusted=n_trusted, n_local=n_local).pays else LIST
 
     # What devices are asked
 
@@ -178,20 +151,19 @@ class HeavyHitterStudy:
             raise ProtocolError("This study has no public dictionary. Give it a domain, or release a list first.")
         return self.question_about(self.domain)
 
-    def question(self, released: PrivateItems) -> FrequencyStudy:
-        """The public question about the items of a list and all others: a study with a text and a digest of its own."""
-        self._check_list(released)
-        if not released.items:
-            raise DataError("No item is on the list, so there is nothing to ask the local group.")
-        return self.question_about(released.items)
-
     @cached_property
     def discovery(self) -> DiscoveryQuestion:
         """The question of local discovery."""
         return DiscoveryQuestion(self.name, epsilon=self.privacy.epsilon, alphabet=self.alphabet.name)
 
+    def question(self, released: PrivateItems) -> FrequencyStudy:
+        """Return the public question about a list and all other items: a study with a text and a digest of its own."""
+        if not self.check_list(released).items:
+            raise DataError("No item is on the list, so there is nothing to ask the local group.")
+        return self.question_about(released.items)
+
     def question_about(self, items: Sequence[str]) -> FrequencyStudy:
-        """What the local group is asked about these public items; the same for everybody who has the study's text."""
+        """Return the question about these public items, the same for everybody who has the study's text."""
         return FrequencyStudy(
             self.name,
             categories=items,
@@ -217,10 +189,17 @@ class HeavyHitterStudy:
         if not all(map(is_shown, question.categories)):
             raise ProtocolError("The question is about items that no list shows: some of their characters are unseen.")
 
+    def check_list(self, released: PrivateItems) -> PrivateItems:
+        """Return a list; `ProtocolError` unless it was released for this study, by its rule."""
+        self.check_digest(released.study, "list belongs")
+        if released.rule != self.rule:
+            raise ProtocolError("The list was released by another rule than this study's, or its text was changed.")
+        return released
+
     # At the curator
 
     def summarize_trusted(self, users: object) -> ItemCounts:
-        """How many trusted users have each item: exact, not private, and adding up over shards."""
+        """Count the trusted users who have each item: exact, not private, and adding up over shards."""
         read = items_of(users)
         return ItemCounts(self.digest, len(read.items), read.counts(), read.missing)
 
@@ -228,38 +207,36 @@ class HeavyHitterStudy:
         self,
         trusted: ItemCounts | object,
         *,
+        candidates: Sequence[str] = (),
         ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
     ) -> PrivateItems:
-        """The list of frequent items with noisy counts: the only release about the trusted group."""
-        summary = self._summary(trusted)
-        self.check_size("trusted", summary.n_users)
-        return release_items(
-            summary.counts,
-            summary.n_users,
-            self.rule,
-            self.cost,
-            ledger=ledger,
-            random_state=random_state,
-        )
+        """Release the list of frequent items with noisy counts: the only release about the trusted group.
+
+        Public ``candidates`` are on the list, whether anybody has them or not.
+        """
+        summary = self.counts(trusted)
+        check_size("trusted", summary.n_users, self.min_group_size)
+        given: dict[str, Any] = {"ledger": ledger, "random_state": random_state}
+        return release_items(summary.counts, summary.n_users, self.rule, self.cost, candidates=candidates, **given)
 
     def estimate(
         self,
         *,
-        trusted: PrivateItems | ItemCounts | TrustedCounts | object | None,
-        local: LocalCounts | DiscoveryCounts | Reports | ArrayLike | None,
+        trusted: PrivateItems | ItemCounts | TrustedSummary | object | None,
+        local: LocalSummary | Reports | ArrayLike | None,
         single_group: bool = False,
         ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
     ) -> HeavyHitters:
         """The frequent items and their shares among all users.
 
         Parameters
         ----------
-        trusted : PrivateItems, ItemCounts, TrustedCounts or array_like
+        trusted : PrivateItems, ItemCounts, TrustedSummary or array_like
             After `release`, the list: its cost has been paid. For local discovery the trusted group's items or their
             summary: the release is made here. With a dictionary, the items or their summary by `dictionary`.
-        local : LocalCounts, DiscoveryCounts, Reports or array_like
+        local : LocalSummary, Reports or array_like
             The local group's reports to the question that belongs to it, or their summary.
         single_group : bool
             Whether an empty group is fine: the answer is then that of a single model, and says so.
@@ -268,47 +245,31 @@ class HeavyHitterStudy:
         random_state : int or numpy.random.Generator, optional
             For simulation only: the result says that it is not a private release.
         """
-        options: dict[str, Any] = {"single_group": single_group, "random_state": random_state}
+        given: dict[str, Any] = {"single_group": single_group, "ledger": ledger, "random_state": random_state}
         if self.domain is not None:
-            return answer_dictionary(self, trusted, local, ledger=ledger, **options)
+            return of_dictionary(self, trusted, local, **given)
+        question: FrequencyStudy | DiscoveryQuestion | None = self.discovery
         if isinstance(trusted, PrivateItems):
-            self._check_list(trusted)
+            question = self.question(trusted) if self.check_list(trusted).items else None
+            given["single_group"] = single_group or question is None
             if ledger is not None and not trusted.counted and not trusted.seeded:
                 raise ProtocolError(
                     "The list was released without a ledger, and it cannot be paid for afterwards. Give the ledger to "
                     "release(), before the noise is drawn."
                 )
-            return answer_list(self, trusted, local, **options)
-        summary = None if trusted is None else self._summary(trusted)
-        if summary is not None and summary.n_users:
-            self.check_size("trusted", summary.n_users)
-        return answer_discovery(self, summary, local, ledger=ledger, **options)
+        elif trusted is not None:
+            trusted = self.counts(trusted)
+        reports = None if local is None or question is None else question.summary(local)
+        n_local = 0 if reports is None else reports.count
+        method = LIST if isinstance(trusted, PrivateItems) or not n_local else DISCOVERY
+        return take_steps(self, method, trusted, lambda _: reports, n_local=n_local, **given)
 
-    def _summary(self, trusted: ItemCounts | object) -> ItemCounts:
+    def counts(self, trusted: ItemCounts | object) -> ItemCounts:
+        """Return the trusted group's counts, whether its items have been counted or not."""
         if not isinstance(trusted, ItemCounts):
             return self.summarize_trusted(trusted)
-        self._check_digest(trusted.study, "summary belongs")
+        self.check_digest(trusted.study, "summary belongs")
         return trusted
-
-    def _check_list(self, released: PrivateItems) -> None:
-        self._check_digest(released.study, "list belongs")
-        if released.rule != self.rule:
-            raise ProtocolError("The list was released by another rule than this study's, or its text was changed.")
-
-    def _check_digest(self, digest: str, what: str) -> None:
-        if digest != self.digest:
-            mine = f"{self.digest[:12]}… ({self.name!r})"
-            raise ProtocolError(
-                f"The {what} to study {digest[:12]}…, not to {mine}: name, epsilon, delta and everything else about "
-                "the study must be the same."
-            )
-
-    def check_size(self, name: str, n_users: int) -> None:
-        """Raise `DataError` if a group has fewer users than the study asks for."""
-        if n_users < self.min_group_size:
-            raise DataError(
-                f"The {name} group has {counted(n_users, 'user')}; the study asks for {self.min_group_size:,}."
-            )
 
 
 def _domain(domain: Sequence[str]) -> tuple[str, ...]:

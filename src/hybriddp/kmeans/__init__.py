@@ -10,7 +10,17 @@ The paper's three algorithms are in `hybriddp.paper.kmeans`.
 
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.protocol.round import Round, RoundReports, RoundTally
-from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.kmeans.result import KMeansResult, Spending
 from hybriddp.kmeans.study import KMeansStudy
 
-__all__ = ["HybridKMeans", "HybridKMeansServer", "KMeansStudy", "Round", "RoundReports", "RoundTally", "Spending"]
+__all__ = [
+    "HybridKMeans",
+    "HybridKMeansServer",
+    "KMeansResult",
+    "KMeansStudy",
+    "Round",
+    "RoundReports",
+    "RoundTally",
+    "Spending",
+]

@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,10 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.kmeans import published
-from hybriddp.kmeans.algorithm.problem import Doubts
 from hybriddp.kmeans.clustering import nearest
-from hybriddp.kmeans.explain import html_table, story
 from hybriddp.kmeans.points import (
     PointArray,
     TrustedPoints,
@@ -24,11 +22,9 @@ from hybriddp.kmeans.points import (
     require_alike,
     warn_of_names,
 )
-from hybriddp.kmeans.protocol.round import RoundTally, SimulatedDevices
-from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy, short_parameters
-from hybriddp.privacy import Privacy
-from hybriddp.randomness import byte_source, simulation_generator
+from hybriddp.randomness import simulation_generator
 from hybriddp.release.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -109,6 +105,8 @@ class HybridKMeans:
         result begins with a warning wherever it is shown.
     spending_ : tuple of Spending
         What each step cost whom.
+    result_ : KMeansResult
+        All of these as a result, with `to_json`, `to_pandas`, `to_html` and what else results have.
     study_ : KMeansStudy
         What was asked, under which promise.
     privacy_ : Privacy
@@ -202,12 +200,9 @@ class HybridKMeans:
         server = HybridKMeansServer(
             study, n_local=local.count, trusted=trusted, ledger=ledger, random_state=curator_state
         )
-        _run(server, local, device_state)
+        server.run(local, device_state)
         self.clamped_ = Clamped(0 if trusted is None else trusted.clamped, local.clamped)
-        self.__dict__.pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.array(names, object)
-        return self._take(server)
+        return self._take(server, names or ())
 
     def _names(self, *tables: object) -> tuple[str, ...] | None:
         """What the dimensions are called: by the bounds, or else by the columns of the first table that has names."""
@@ -219,48 +214,31 @@ class HybridKMeans:
 
     @classmethod
     def from_server(cls, server: HybridKMeansServer, *, names: Sequence[str] = ()) -> "HybridKMeans":
-        """The fitted model of a server that has ended, for what a model can show of it; ``names`` of its columns."""
+        """Make the fitted model of a server that has ended; ``names`` are those of its columns."""
         study = server.study
-        model = cls(
-            study.n_clusters,
-            epsilon=study.privacy.epsilon,
-            bounds=study.box.bounds,
-            name=study.name,
-            scale=study.box.scale,
-        )
-        if names:
-            model.feature_names_in_ = np.array(names, object)
-        return model._take(server)
+        box, epsilon = study.box, study.privacy.epsilon
+        model = cls(study.n_clusters, epsilon=epsilon, bounds=box.bounds, name=study.name, scale=box.scale)
+        return model._take(server, tuple(names))
 
-    @classmethod
-    def simulated(
-        cls, server: HybridKMeansServer, local_points: ArrayLike, *, random_state: int | np.random.Generator
-    ) -> "HybridKMeans":
-        """The fitted model of a server that is a simulation, whose local users have these points."""
-        _run(server, PointArray(server.study.box, local_points, "local_points"), random_state)
-        return cls.from_server(server)
-
-    def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
+    def _take(self, server: HybridKMeansServer, names: tuple[str, ...]) -> "HybridKMeans":
         """Set the attributes from a server that has ended."""
-        result, box = server.result, server.study.box
-        self.study_: KMeansStudy = server.study
-        self.cluster_centers_ = server.cluster_centers
-        self.standard_errors_: FloatArray = box.units * np.sqrt(result.variance)
-        total = max(float(result.sizes.sum()), 1e-12)
-        self.sizes_ = result.sizes / total
-        self.size_errors_: FloatArray = np.sqrt(result.size_variance) / total
-        self.trusted_weight_ = result.trusted_weight
-        self.doubt_, self.doubtful_, self.start_ = result.doubt, result.is_doubtful, result.start
-        self.doubts_: Doubts = result.doubts
-        self.spending_: tuple[Spending, ...] = server.spending
-        self.n_iter_ = len(server.spending)
-        self.n_features_in_ = box.n_dimensions
-        self.privacy_: Privacy = server.study.privacy
-        self.private_release_ = not server.seeded
-        self.in_ledger_ = server.in_ledger
-        self.trusted_used_ = server.trusted_used
-        self.n_trusted_, self.n_local_ = server.n_trusted, server.n_local
-        self.implausible_reports_ = server.implausible_reports
+        result = replace(server.result, columns=names)
+        self.result_ = result
+        self.study_, self.privacy_, self.spending_ = result.study, result.study.privacy, result.steps
+        self.cluster_centers_, self.standard_errors_ = result.centers, result.standard_errors
+        self.sizes_, self.size_errors_, self.trusted_weight_ = result.sizes, result.size_errors, result.trusted_weight
+        self.doubt_, self.doubtful_, self.doubts_, self.start_ = (
+            result.doubt,
+            bool(result.doubts),
+            result.doubts,
+            result.start,
+        )
+        self.n_iter_, self.n_features_in_ = len(result.steps), result.study.box.n_dimensions
+        self.n_trusted_, self.n_local_, self.trusted_used_ = result.n_trusted, result.n_local, result.trusted_used
+        self.implausible_reports_, self.private_release_ = result.implausible_reports, not result.privacy.seeded
+        self.__dict__.pop("feature_names_in_", None)
+        if names:
+            self.feature_names_in_ = np.array(names, object)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:  # noqa: N803  (scikit-learn's name)
@@ -296,26 +274,16 @@ class HybridKMeans:
         return self.study_.box.scaled(points.astype(np.float64))
 
     def explain(self) -> str:
-        """What was spent where, how much each group decided, how uncertain each center and the whole answer is."""
-        return story(self._require_fitted())
-
-    def answer(self) -> str:
-        """The answer in one sentence: how many centers, and where most people are."""
-        return published.sentence(self._require_fitted())
-
-    def to_dict(self) -> dict[str, Any]:
-        """What may be published, as plain values for JSON: centers, sizes, doubt, promise, and what each step cost."""
-        return published.as_dict(self._require_fitted())
-
-    def to_html(self) -> str:
-        """A page of its own with a picture of the centers."""
-        return published.page(self._require_fitted())
+        """Explain what was spent where, how much each group decided, and how uncertain the centers are."""
+        return self._require_fitted().result_.explain()
 
     def plot(self, path: Path | str | None = None, *, dimensions: tuple[int, int] = (0, 1)) -> "Figure":
-        """The centers with ellipses of their uncertainty (95 %), in two of the dimensions; .png, .svg or .pdf."""
-        from hybriddp.figures.kmeans import draw_centers
+        """Draw the centers with ellipses of their uncertainty (95 %), in two of the dimensions; .png, .svg or .pdf."""
+        return self._require_fitted().result_.plot(path, dimensions=dimensions)
 
-        return draw_centers(self._require_fitted(), None if path is None else Path(path), dimensions)
+    def _repr_html_(self) -> str:
+        fitted = self.__sklearn_is_fitted__()
+        return self.result_._repr_html_() if fitted else f"<pre>{escape(repr(self))}</pre>"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """The parameters, by name."""
@@ -364,15 +332,3 @@ class HybridKMeans:
         shown = {name: value for name, value in self.get_params().items() if value is not None}
         text = short_parameters(shown)
         return f"HybridKMeans({text if len(text) < _LONGEST else short_parameters(shown, 16)})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the centers as a table, once there are any."""
-        return html_table(self)
-
-
-def _run(server: HybridKMeansServer, local: PointArray, device_state: int | np.random.Generator | None) -> None:
-    """A server and the devices of all local users, in one process, to the end."""
-    server.start()
-    devices = SimulatedDevices(local, byte_source(device_state))
-    while server.round is not None:
-        server.absorb(RoundTally(devices.answer(server.round.asks), round_digest=server.round.digest))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.errors import DataError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import type_words
 from hybriddp.kmeans.clustering import blocks
 from hybriddp.kmeans.statistics import BLOCK, PointStatistic
@@ -63,6 +63,19 @@ class PointArray:
         """Yield the points of some users in the unit box, block by block."""
         for part in blocks(len(users), BLOCK):
             yield self.box.place_checked(self._points[users[part]]).points
+
+
+def group_of(box: Box, trusted: ArrayLike | TrustedPoints | None) -> TrustedPoints | None:
+    """Check the points of a trusted group; one without users counts as none."""
+    if trusted is None:
+        return None
+    if isinstance(trusted, TrustedPoints):
+        group: TrustedPoints = trusted
+    else:  # a copy: what is released must not depend on what becomes of the array
+        group = PointArray(box, box.check(trusted, "trusted points").copy(), "trusted points")
+    if group.box != box:
+        raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
+    return group if group.count else None
 
 
 # Columns by name ------------------------------------------------------------------------------------------------------

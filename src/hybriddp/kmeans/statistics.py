@@ -43,7 +43,6 @@ STEP_PARTS = 1 << 20  # parts of a step of the grid
 # STEP_PARTS over the golden ratio, and times √2 - 1: multiples of them, modulo STEP_PARTS, are spread evenly. All
 # products stay far below 2^53, where integers are exact in every engine.
 REST_HASH, VERTEX_HASH = 648055, 434333
-
 VERTEX_FORMULAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "vertex": lambda at: at["fine"] // STEP_PARTS,
     "rest": lambda at: at["fine"] - at["vertex"] * STEP_PARTS,  # not every engine has remainders

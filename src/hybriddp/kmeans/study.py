@@ -1,19 +1,9 @@
 r"""A K-means study and the box that its points lie in: public, frozen, the same on devices and at the curator.
 
-A K-means study: public, frozen, the same on devices, at the curator and in the paper trail.
-
-The box that all points lie in, and where each point is in it.
-
 K-means compares distances, so somebody has to say what a year of age is worth in dollars of income. By default the
 bounds do: each dimension is measured by its own range, $z_j = (x_j - l_j)/(u_j - l_j)$. With weights $w$, dimension
 $j$ counts $w_j$ times as much, $z_j w_j / \max w$. With ``"none"`` all share the scale of the widest one, and distances
-keep the proportions that they have in the units of the data. Bounds and scaling are public and chosen without looking
-at the data.
-
-Points as whole numbers of units, as people hand them to a server: each coordinate on the grid of its bounds.
-
-A coordinate is clamped to its bounds and rounded to one of $2^{24}$ steps, as a value of a mean is (`Grid`). For
-K-means that is as good as the point itself, and it is the same number on every device.
+keep the proportions that they have in the units of the data.
 """
 
 import math
@@ -185,13 +175,9 @@ def _scale_of(scale: object, d: int) -> Scale:
 
 
 MOST_CLUSTERS = 1024
-
 MOST_DIMENSIONS = 256
-
 MOST_CHARACTERS = 1000
-
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
-
 _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
 REPLACE_ONE = "replace-one"

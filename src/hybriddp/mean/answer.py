@@ -1,10 +1,7 @@
-r"""From two summaries to an estimate, in three steps: check (`hybriddp.mean.check`), release, weigh.
+r"""From private numbers about both groups to an estimate of the mean.
 
-`check` looks at everything before anything is spent. The door (`hybriddp.release.release`) releases the trusted group's
-total: the only release about the group. `weigh` is post-processing of private numbers: it chooses the weight,
-doubts that the groups are alike, and keeps the adaptive answer within the bounds.
-
-The last is the linear rule with the least worst case. If $y$ estimates a mean in $[0, 1]$ without bias and with
+`weigh` chooses the weight, tests whether the groups are alike, and keeps the adaptive answer within the bounds. The
+last is the linear rule with the least worst case. If $y$ estimates a mean in $[0, 1]$ without bias and with
 expected squared error $E$, then
 
 $$
@@ -15,136 +12,65 @@ errs by at most $a E$ whatever the mean is: always less than $y$ itself. Here $E
 What is still outside is clamped to the bounds.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from hybriddp.errors import DataError, ParameterError
-from hybriddp.grid import UNITS
+from hybriddp.channels.window_channel import VALUE_BITS, WindowChannel
+from hybriddp.errors import DataError
 from hybriddp.mean import weights
-from hybriddp.mean.check import Checked, WeightRule, check
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, VarianceEvidence, noise_law
-from hybriddp.mean.published import exact_width, fixed_weight
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.mean.published import fixed_weight
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
-from hybriddp.randomness import simulation_generator
-from hybriddp.release.charging import Charged
-from hybriddp.release.ledger.ledger import Ledger, require_ledger
-from hybriddp.release.release import ReleasedNumbers, release_all
+from hybriddp.study.groups import EMPTY, Options
 from hybriddp.study.intervals import NoiseLaw
-from hybriddp.study.reports import Reports
 from hybriddp.study.result import Statement
-from hybriddp.study.study import refused_parts
+from hybriddp.study.summary import LocalSummary
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
 
-Pair = tuple[TrustedSummary | None, LocalSummary | LaplaceSummary | None]
-"""The summaries of one part of the users."""
+WEIGHTS = ("adaptive", "known-variance", "privacy", "naive", "trusted-only", "local-only")
 
 
-def answer(
-    study: "MeanStudy",
-    trusted: TrustedSummary | ArrayLike | None,
-    local: LocalSummary | LaplaceSummary | Reports | ArrayLike | None,
-    rule: WeightRule,
-    *,
-    single_group: bool,
-    ledger: Ledger | None,
-    random_state: int | np.random.Generator | None,
-) -> Estimate:
-    """The estimate of a study; see `MeanStudy.estimate`."""
-    require_ledger(ledger)
-    checked = check(study, trusted, local, rule, single_group=single_group)
-    return _released_answers({None: checked}, ledger=ledger, random_state=random_state)[None]
+@dataclass(frozen=True, slots=True)
+class WeightRule(Options):
+    """Rule by which the two groups are weighted.
+
+    Attributes
+    ----------
+    weight : str or float
+        ``"adaptive"``: ours, which needs to know nothing, yields where the groups' means diverge and keeps to the
+        bounds. The others are the paper's, unbiased and as noise makes them: ``"known-variance"`` is the best for the
+        ``sd`` that you give, ``"privacy"`` minimizes the noise, ``"naive"`` is the fraction of users who trust, a
+        number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group.
+    sd : float or None
+        The standard deviation of the values, for ``"known-variance"``.
+    """
+
+    weight: str | float = "adaptive"
+    sd: float | None = None
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the weight depends on the reports."""
+        return self.weight == "adaptive"
+
+    @property
+    def needs_trusted(self) -> bool:
+        """Whether anything about the trusted group has to be released."""
+        return self.weight not in ("local-only", 0.0)
+
+    def variance(self, study: "MeanStudy") -> float | None:
+        """Return the variance of the values on the unit range, where it is public knowledge."""
+        return None if self.sd is None else (self.sd / study.width) ** 2
 
 
-def _released_answers(
-    parts: Mapping[Any, Checked], *, ledger: Ledger | None, random_state: int | np.random.Generator | None
-) -> dict[Any, Estimate]:
-    """Release the totals of all parts together, and make an estimate of each; reports have been decoded before."""
-    asked = {
-        key: (part.study.statistic(part.trusted), part.study.cost)
-        for key, part in parts.items()
-        if part.trusted is not None and part.asked
-    }
-    reports = [part.study.cost for part in parts.values() if part.is_from_reports]
-    batch = release_all(list(asked.values()), reports, ledger=ledger, random_state=random_state)
-    released = dict(zip(asked, batch.released, strict=True))
-    seeded = random_state is not None
-    estimates = {key: estimate_from(part, released.get(key), seeded=seeded) for key, part in parts.items()}
-    charged = {key: batch.charged if parts[key].is_from_reports else Charged.NOT for key in parts}
-    return {key: replace(one, privacy=one.privacy.charged(charged[key])) for key, one in estimates.items()}
-
-
-def answer_parts(
-    study: "MeanStudy",
-    by: str,
-    summaries: Mapping[Any, Pair],
-    *,
-    single_group: bool,
-    ledger: Ledger | None,
-    random_state: int | np.random.Generator | None,
-) -> dict[str | int, Estimate]:
-    """The estimates of the parts of a study; see `MeanStudy.estimate_parts`. All are checked and paid for together."""
-    require_ledger(ledger)
-    if not summaries:
-        raise ParameterError("summaries", "those of at least one part", summaries)
-    parts: dict[Any, Checked] = {}
-    problems = []
-    for key, pair in summaries.items():
-        trusted, local = _pair(key, pair)
-        try:
-            parts[key] = check(study.part(by, key), trusted, local, WeightRule(), single_group=single_group)
-        except DataError as problem:
-            problems.append(f"{key}: {problem}")
-    if problems:
-        raise refused_parts(problems, len(summaries))
-    rng = None if random_state is None else simulation_generator(random_state, "parts")
-    return _released_answers(parts, ledger=ledger, random_state=rng)
-
-
-def _pair(key: object, pair: Any) -> Pair:  # noqa: ANN401
-    kinds = (TrustedSummary, LocalSummary | LaplaceSummary)
-    right = isinstance(pair, tuple) and len(pair) == 2
-    if not right or not all(item is None or isinstance(item, kind) for item, kind in zip(pair, kinds, strict=True)):
-        raise DataError(f"{key}: summaries must hold a pair of a trusted and a local summary, or None, for every key.")
-    return pair[0], pair[1]
-
-
-def estimate_from(checked: Checked, released: ReleasedNumbers | None, *, seeded: bool) -> Estimate:
-    """The estimate from what was released, with what rounding for publication needs."""
-    study, reports, rule = checked.study, checked.local, checked.rule
-    counted = released is not None and released.counted
-    seeded = seeded or (reports is not None and reports.seeded)
-    found = weigh(
-        study,
-        None if released is None else TrustedStatistics.of(released),
-        checked.reported,
-        rule,
-        Statement.of(study, released=released is not None, counted=counted, seeded=seeded),
-        n_users=checked.n_trusted + checked.n_local,
-    )
-    tied = reports is None or not reports.count or reports.tied
-    exact = None if rule.is_adaptive else _exact(found, released, reports)
-    return replace(found, exact=exact, tied=tied, implausible_reports=checked.implausible)
-
-
-def _exact(
-    found: Estimate, released: ReleasedNumbers | None, reports: LocalSummary | LaplaceSummary | None
-) -> Fraction:
-    """The weighted mean without rounding errors, from the released integers."""
-    study, w, mean = found.study, Fraction(found.weight), Fraction(0)
-    if released is not None and w:
-        mean += w * Fraction(int(released.values[0]), released.count * UNITS)
-    if reports is not None and reports.count and w < 1:
-        mean += (1 - w) * reports.exact_mean(study.channel)
-    return Fraction(study.bounds[0]) + exact_width(study) * mean
+def exact_mean(local: LocalSummary, channel: WindowChannel) -> Fraction:
+    """Return the mean of reports on the unit range, without rounding errors."""
+    total = sum(count * value for count, value in zip(local.counts, channel.code_values, strict=True))
+    return Fraction(1, 2) + Fraction(total, local.count << (VALUE_BITS + 1))
 
 
 class _Weighed(NamedTuple):
@@ -165,7 +91,7 @@ def weigh(
     *,
     n_users: int,
 ) -> Estimate:
-    """The estimate from the groups' private numbers, about the mean of ``n_users`` users; one group may be missing."""
+    """Estimate the mean of ``n_users`` users from the groups' private numbers; one group may be missing."""
     if trusted is None or local is None:
         w, chosen, divergence, laws = _single_model(study, trusted, local, n_users)
     else:
@@ -267,7 +193,7 @@ def _single_model(
 ) -> _Weighed:
     group, w = (local, 0.0) if trusted is None else (trusted, 1.0)
     if group is None:
-        raise DataError("Both groups are empty.")
+        raise DataError(EMPTY)
     evidence = VarianceEvidence.of(local, n_users=n_users, at_most=study.variance_at_most)
     noise = noise_law(w, trusted, local)
     users = ErrorLaw(group.mean, 1 / group.count - 1 / n_users, noise, evidence)

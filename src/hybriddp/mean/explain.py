@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hybriddp.channels.plausible import implausible_words
 from hybriddp.mean.published import PublishedMean, has_second_tier, publish, rounded, step_of
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.reporting.rich import empty_table
 from hybriddp.reporting.warnings import FAR_APART, HEADING, UNTIED, group_sizes
 from hybriddp.reporting.wording import percent, significant
 from hybriddp.study.intervals import Interval
 from hybriddp.study.rounding import nearest, number
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -226,7 +226,7 @@ def explanation(estimate: "Estimate") -> str:
 
 def diagnostics(
     trusted: TrustedSummary | Iterable[TrustedSummary | None] | None,
-    local: LocalSummary | LaplaceSummary | Iterable[LocalSummary | LaplaceSummary | None] | None,
+    local: LocalSummary | Iterable[LocalSummary | None] | None,
 ) -> str:
     """How many values were clamped, left out and rejected: for the curator, to find a mistake.
 
@@ -235,8 +235,7 @@ def diagnostics(
     None is left out.
     """
     values = [trusted] if isinstance(trusted, TrustedSummary) else [s for s in trusted or () if s is not None]
-    reports: list[LocalSummary | LaplaceSummary]
-    reports = [local] if isinstance(local, LocalSummary | LaplaceSummary) else [s for s in local or () if s is not None]
+    reports = [local] if isinstance(local, LocalSummary) else [s for s in local or () if s is not None]
     lines = [HEADING]
     if values:
         count, clamped = sum(s.count for s in values), sum(s.clamped for s in values)
@@ -244,7 +243,7 @@ def diagnostics(
         advice = " Check the units and the bounds." if fraction > _MANY else ""
         lines += [
             f"Trusted values: {count:,} counted.",
-            f"Left out, with neither a value nor a report that can be used: {sum(s.rejected for s in values):,}.",
+            f"Left out, with neither a value nor a report that can be used: {sum(s.missing for s in values):,}.",
             f"Clamped to the bounds: {clamped:,} of {count:,} values ({percent(fraction)}).{advice}",
         ]
     if reports:

@@ -6,8 +6,8 @@ codes of a larger ε are too many in a window, raw values are too many on some c
 all on one, and so are the reports of people who have agreed on one.
 
 The mean of the reports has a test of its own. The mean of the users' values lies within the bounds, so a mean of the
-reports outside of them is noise alone, which Bernstein's inequality bounds (Chernoff's for Laplace noise). By how much
-it exceeds that, over what a single report can move, is a lower bound of the number of wrong reports, too.
+reports outside of them is noise alone, which Bernstein's inequality bounds. By how much it exceeds that, over what a
+single report can move, is a lower bound of the number of wrong reports, too.
 
 Together no real reports are called wrong with a probability above $10^{-6}$, at any number of users, whatever their
 values are. No test can tell codes of a *smaller* ε, which look like values that vary a lot: for that, `Reports` carry
@@ -15,19 +15,17 @@ the digest of their study.
 """
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.channels.plausible import FALSE_ALARM, REMEDY, count_surpluses, wrong_in_intervals
+from hybriddp.channels.plausible import FALSE_ALARM, count_surpluses, wrong_in_intervals
 from hybriddp.channels.window import Window
 from hybriddp.channels.window_channel import WindowChannel
-from hybriddp.errors import DataError
-from hybriddp.grid import UNITS
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary
+from hybriddp.study.groups import Forged
+from hybriddp.study.summary import LocalSummary
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
@@ -37,40 +35,17 @@ _STANDARD_ERRORS = 6.0
 _CONSTANT = 0.9  # a fraction of all reports that have one code
 
 
-class _Doubt(NamedTuple):
-    """How many reports are wrong, at least, and why all of them are refused if nothing ties them to the study."""
-
-    wrong: int
-    words: str
-
-
-def implausible_reports(study: "MeanStudy", reports: LocalSummary | LaplaceSummary | None) -> int:
-    """At least so many reports did not come out of the study's channel; 0 if all may have.
-
-    `DataError` if there are any and nothing ties the reports to the study: they are something else altogether. If they
-    are tied, a few participants who agree on a code must not be able to stop a study.
-    """
-    if reports is None or not reports.count:
-        return 0
-    doubts = [doubt for doubt in _doubts(study, reports) if doubt.wrong]
-    if doubts and not reports.tied:
-        raise DataError(f"{doubts[0].words} {REMEDY}")
-    return max((doubt.wrong for doubt in doubts), default=0)
+def forged_codes(channel: WindowChannel, local: LocalSummary) -> Forged:
+    """Test reports, of which there are some, against the channel."""
+    counts = local.array()
+    outside = _outside(float(counts @ channel.values) / local.count) - float(channel.worst_bias)
+    beyond = outside - _bernstein_limit(local.count, channel)
+    tests = (_doubt_codes(counts, channel.window), _doubt_mean(beyond, local.count, float(np.ptp(channel.values))))
+    words = next((forged.words for forged in tests if forged.count), "")
+    return Forged(max(forged.count for forged in tests), words)
 
 
-def _doubts(study: "MeanStudy", reports: LocalSummary | LaplaceSummary) -> list[_Doubt]:
-    if isinstance(reports, LaplaceSummary):
-        laplace, (least, most) = reports.laplace_channel(study.channel), study.reports_between
-        outside = _outside(float(reports.exact_mean(laplace)))
-        beyond = outside - _chernoff_limit(reports.count, laplace)
-        return [_doubt_mean(beyond, reports.count, (most - least) / UNITS)]
-    channel, counts = reports.window_channel(study.channel), np.array(reports.counts, np.int64)
-    outside = _outside(float(counts @ channel.values) / reports.count) - float(channel.worst_bias)
-    beyond = outside - _bernstein_limit(reports.count, channel)
-    return [_doubt_codes(counts, channel.window), _doubt_mean(beyond, reports.count, float(np.ptp(channel.values)))]
-
-
-def _doubt_codes(counts: NDArray[np.int64], window: Window) -> _Doubt:
+def _doubt_codes(counts: NDArray[np.int64], window: Window) -> Forged:
     """What the counts look like, if they are no mixture of the channel's rows."""
     n, (start, end) = int(counts.sum()), np.triu_indices(window.n_codes + 1, 1)  # all intervals, the ends excluded
     total = np.concatenate([[0], np.cumsum(counts)])
@@ -81,16 +56,16 @@ def _doubt_codes(counts: NDArray[np.int64], window: Window) -> _Doubt:
         else "they are too concentrated, so they look like raw values, or like codes of a larger ε"
     )
     words = f"The local reports cannot come from this study's channel: {looks}."
-    return _Doubt(wrong_in_intervals(found, start, end), words)
+    return Forged(wrong_in_intervals(found, start, end), words)
 
 
-def _doubt_mean(beyond: float, n: int, reach: float) -> _Doubt:
+def _doubt_mean(beyond: float, n: int, reach: float) -> Forged:
     """A mean that is so far beyond what noise explains, where one report moves the sum of all by ``reach`` at most."""
     words = (
         f"The mean of the local reports lies more than {_STANDARD_ERRORS:g} standard errors outside of the bounds, "
         "which no values within them can give: the reports are those of another study, or raw values."
     )
-    return _Doubt(max(math.ceil(n * beyond / reach), 1) if beyond > 0 else 0, words)
+    return Forged(max(math.ceil(n * beyond / reach), 1) if beyond > 0 else 0, words)
 
 
 def _probabilities(window: Window, start: NDArray[np.int64], end: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
@@ -123,40 +98,18 @@ def _bernstein_limit(n: int, channel: WindowChannel) -> float:
     return max(far, _STANDARD_ERRORS * math.sqrt(variance / n))
 
 
-def _chernoff_limit(n: int, channel: DiscreteLaplace) -> float:
-    r"""The same for a mean of Laplace noises of scale $b$.
-
-    Their moment generating function is at most $1/(1 - b^2 s^2)$, so $P[\text{mean} \ge t] \le e^{-n h(t/b)}$ with
-    $h(\tau) = r - 1 + \log\frac{2 (r - 1)}{\tau^2}$ and $r = \sqrt{1 + \tau^2}$.
-    """
-    scale, limit = math.sqrt(channel.noise_variance / 2), math.log(2 / FALSE_ALARM)
-    low, high = 0.0, 2 * limit / n + 4 * math.sqrt(limit / n)  # h(τ) ≥ min(τ²/16, τ/2) or so: more than is needed
-    while n * _laplace_exponent(high) < limit:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if n * _laplace_exponent(middle) < limit else (low, middle)
-    return max(high * scale, _STANDARD_ERRORS * math.sqrt(channel.noise_variance / n))
-
-
-def _laplace_exponent(tau: float) -> float:
-    r = math.sqrt(1 + tau * tau)
-    return r - 1 + math.log(2 / (r + 1))  # (r - 1)/τ² = 1/(r + 1)
-
-
-def spread_is_refuted(study: "MeanStudy", reports: LocalSummary | LaplaceSummary | None) -> bool:
+def spread_is_refuted(study: "MeanStudy", local: LocalSummary | None) -> bool:
     r"""Whether the reports vary more than public knowledge said, by three standard errors.
 
     The estimate has the divisor $n_L - 1$, and squared deviations vary by up to $s - s^2$ (`VarianceEvidence`); reports
     add what the channel does to them at worst, so that few reports that happen to agree are not sure of themselves.
     """
     limit = study.variance_at_most
-    if limit >= _LARGEST_VARIANCE or not isinstance(reports, LocalSummary) or reports.count < 2:
+    if limit >= _LARGEST_VARIANCE or local is None or local.count < 2:
         return False
-    n, channel = reports.count, reports.window_channel(study.channel)
-    local = reports.statistics(channel)
-    influence = channel.square_values - 2 * local.mean * channel.values
+    n, channel, statistics = local.count, study.channel, study.decode(local)
+    influence = channel.square_values - 2 * statistics.mean * channel.values
     noise = float((channel.probabilities @ influence**2 - (channel.probabilities @ influence) ** 2).max())
     error = math.sqrt((noise + limit - limit**2) / n)
     allowed = limit * n / (n - 1) + channel.worst_rounding_variance
-    return local.variance - 3 * error > allowed
+    return statistics.variance - 3 * error > allowed

@@ -26,7 +26,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
-from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
 from hybriddp.mean.interval import ErrorLaw, VarianceEvidence
 from hybriddp.release.mechanisms import mechanism_for
@@ -50,8 +49,6 @@ def trusted_noise(study: "MeanStudy", n_trusted: int) -> float:
 
 def report_noise(study: "MeanStudy") -> float:
     """The largest variance of one report given its value, on the unit range."""
-    if isinstance(study.channel, DiscreteLaplace):
-        return study.channel.noise_variance
     return study.channel.worst_variance
 
 

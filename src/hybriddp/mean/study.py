@@ -1,38 +1,36 @@
 """`MeanStudy`: public, frozen, the same on devices, at the curator and in every record."""
 
-import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp.channels.channel import channel_from_json
-from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp._check import IntArray
 from hybriddp.channels.window_channel import WindowChannel
-from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.grid import UNITS, Grid, as_array, as_floats
-from hybriddp.mean.answer import Pair, answer, answer_parts
-from hybriddp.mean.check import WeightRule
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.grid import UNITS, Grid
+from hybriddp.mean.answer import WEIGHTS, WeightRule, exact_mean, weigh
 from hybriddp.mean.estimate import Estimate
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.mean.plausible import forged_codes, spread_is_refuted
+from hybriddp.mean.published import exact_width
+from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
-from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.release.release import ReleasedNumbers
 from hybriddp.release.statistic import Statistic
-from hybriddp.study.document import compact
-from hybriddp.study.reports import Reports, refuse_reports
-from hybriddp.study.study import Study, check_study, require_same_text
-
-_CHUNK = 1 << 17  # values summed at a time: they stay in the cache, and as many reports below 2^46 fit in 64 bits
+from hybriddp.study.groups import Forged, Groups
+from hybriddp.study.numbers import NumberStudy
+from hybriddp.study.result import Statement
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class MeanStudy(Study):
+class MeanStudy(NumberStudy[LocalStatistics, WeightRule, Estimate]):
     """A study of a mean: what is asked of whom, under which promise.
 
     Parameters
@@ -45,10 +43,9 @@ class MeanStudy(Study):
         What every user is promised in total. With δ > 0 the curator adds Gaussian instead of Laplace noise.
     min_group_size : int
         A group with fewer users is refused.
-    channel : WindowChannel or {"window", "laplace"}
-        What the devices of local users do: the best one-byte report for this ε, or the paper's Laplace noise. It
-        travels with the study's text, so that all parties have the same one, whatever their machines would have
-        computed.
+    channel : WindowChannel, optional
+        What the devices of local users do; by default the best one-byte report for this ε. It travels with the study's
+        text, so that all parties have the same one, whatever their machines would have computed.
     users : Part, optional
         Whom it is about, if not everybody: see `part`.
     sd_at_most : float, optional
@@ -66,11 +63,17 @@ class MeanStudy(Study):
     40.4, give or take 0.6; truth 40.1
     """
 
+    _what: ClassVar[str] = "study of a mean"
+    _kind: ClassVar[str] = "mean"
+    _options: ClassVar[type[WeightRule]] = WeightRule
+    contribution: ClassVar[tuple[int, int]] = (0, UNITS)
+    n_sums: ClassVar[int] = 1
+
     name: str
     bounds: tuple[float, float]
     privacy: Privacy
     min_group_size: int
-    channel: WindowChannel | DiscreteLaplace
+    channel: WindowChannel
     users: Part | None
     sd_at_most: float | None
 
@@ -82,40 +85,32 @@ class MeanStudy(Study):
         epsilon: float | str,
         delta: float | str = 0,
         min_group_size: int = 2,
-        channel: WindowChannel | DiscreteLaplace | str = "window",
+        channel: WindowChannel | None = None,
         users: Part | None = None,
         sd_at_most: float | None = None,
     ) -> None:
-        check_study(name, "what the values are", min_group_size, users)
-        grid = Grid.of(bounds)
-        privacy = Privacy.promised(epsilon=epsilon, delta=delta)
-        used = _channel_for(channel, privacy.epsilon)
+        grid, privacy = Grid.of(bounds), Privacy.promised(epsilon=epsilon, delta=delta)
+        channel = _channel(privacy.epsilon) if channel is None else channel
+        if not isinstance(channel, WindowChannel) or channel.epsilon != privacy.epsilon:
+            raise ParameterError("channel", f"None or a WindowChannel for epsilon {privacy.epsilon}", channel)
         if sd_at_most is not None:
             words = "a number from a millionth to half of the range"
             possible = _check.Range(words, 1e-6 * grid.width, grid.width / 2)
             sd_at_most = _check.number("sd_at_most", sd_at_most, possible)
-        values = (name, (grid.lower, grid.upper), privacy, int(min_group_size), used, users, sd_at_most)
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
-
-    def with_users(self, users: Part | None) -> "MeanStudy":
-        """The same study of other users."""
-        return MeanStudy(
-            self.name,
-            bounds=self.bounds,
-            epsilon=self.privacy.epsilon,
-            delta=self.privacy.delta,
-            min_group_size=self.min_group_size,
-            channel=self.channel,
+        self._fill(
+            name=name,
+            bounds=(grid.lower, grid.upper),
+            privacy=privacy,
+            min_group_size=min_group_size,
+            channel=channel,
             users=users,
-            sd_at_most=self.sd_at_most,
+            sd_at_most=sd_at_most,
         )
 
     def __repr__(self) -> str:
         delta = "" if self.privacy.delta == "0" else f", delta={self.privacy.delta!r}"
-        channel = ', channel="laplace"' if isinstance(self.channel, DiscreteLaplace) else ""
         known = "" if self.sd_at_most is None else f", sd_at_most={self.sd_at_most:g}"
-        more = f"{delta}{channel}{known}"
+        more = f"{delta}{known}"
         return f"MeanStudy({self.short_title!r}, bounds={self.bounds}, epsilon={self.privacy.epsilon!r}{more})"
 
     @cached_property
@@ -124,195 +119,97 @@ class MeanStudy(Study):
         return Grid(*self.bounds)
 
     @property
-    def width(self) -> float:
-        """Upper bound minus lower bound."""
-        return self.grid.width
-
-    @property
     def variance_at_most(self) -> float:
         """The largest variance that public knowledge allows, on the unit range; infinite without any."""
         return math.inf if self.sd_at_most is None else (self.sd_at_most / self.width) ** 2
 
-    def to_json(self) -> str:
-        """The study as text, the channel included."""
-        known = "" if self.sd_at_most is None else f',"sd_at_most":{json.dumps(self.sd_at_most)}'
-        return f"{self.device_json()[:-1]}{known}}}"
+    # Text
 
-    def device_json(self) -> str:
-        """The text that devices get and need.
-
-        It is without ``sd_at_most``: that changes how an answer is read, not what anybody sends or is promised.
-        """
-        content = {
-            "type": "mean",
-            "version": 2,
+    def _content(self) -> dict[str, Any]:
+        return {
             "name": self.name,
             "bounds": list(self.bounds),
             "epsilon": self.privacy.epsilon,
             "delta": self.privacy.delta,
             "min_group_size": self.min_group_size,
-            "channel": json.loads(self.channel.to_json()),
-            "users": self.users and asdict(self.users),
+            **self._last_fields(),
+            **({} if self.sd_at_most is None else {"sd_at_most": self.sd_at_most}),
         }
-        return compact(content)
 
     @classmethod
-    def from_json(cls, text: str) -> "MeanStudy":
-        """The study that a text describes, its channel verified; refused unless it is in the form it is written in."""
-        try:
-            f = _check.json_fields(text)
-            channel = channel_from_json(compact(f["channel"]), epsilon=f["epsilon"])
-            given = {key: f[key] for key in ("epsilon", "delta", "min_group_size")}
-            given |= {"channel": channel, "users": f["users"] and Part(**f["users"]), "sd_at_most": f.get("sd_at_most")}
-            study = cls(f["name"], bounds=tuple(f["bounds"]), **given)
-        except (KeyError, TypeError, ValueError) as reason:
-            raise ProtocolError("The text does not describe a study of a mean.") from reason
-        require_same_text(study, text)
-        return study
+    def _read(cls, fields: dict[str, Any]) -> "MeanStudy":
+        given = {key: fields[key] for key in ("epsilon", "delta", "min_group_size")}
+        known = fields.get("sd_at_most")
+        return cls(fields["name"], bounds=tuple(fields["bounds"]), **given, **cls._read_last(fields), sd_at_most=known)
 
-    def randomize(self, values: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> Reports:
-        """One report per value, with the study's digest: what devices send.
+    def device_json(self) -> str:
+        """Write the text that devices get and need.
 
-        With a ``random_state`` it is a simulation, and not private.
+        It is without ``sd_at_most``: that changes how an answer is read, not what anybody sends or is promised.
         """
-        refuse_reports(values)
-        codes = self.channel.randomize(values, bounds=self.bounds, random_state=random_state)
-        return Reports(np.atleast_1d(codes), self.digest, seeded=random_state is not None)
+        return _check.compact({name: value for name, value in self.fields().items() if name != "sd_at_most"})
 
-    def summarize_trusted(self, values: ArrayLike) -> TrustedSummary:
-        """The trusted group's values in four integers.
+    # From values to an answer
 
-        Missing, NaN and infinite values are left out and counted; values outside of the bounds are clamped and counted.
-        """
-        refuse_reports(values)
-        array = np.atleast_1d(as_array(values))
-        if array.ndim != 1:
-            raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
-        count = total = clamped = 0
-        scratch = np.empty(min(_CHUNK, len(array)))
-        for start in range(0, len(array), _CHUNK):
-            x = as_floats(array[start : start + _CHUNK])
-            finite = np.isfinite(x)
-            if not finite.all():
-                x = x[finite]
-            count += len(x)
-            clamped += int(np.count_nonzero(x < self.bounds[0])) + int(np.count_nonzero(x > self.bounds[1]))
-            total += int(self.grid.units(x, scratch=scratch).sum(dtype=np.int64))
-        return TrustedSummary(self.digest, count, total, len(array) - count, clamped)
+    def inputs(self, units: NDArray[np.int32]) -> NDArray[Any]:
+        """Return units, which the channel takes as they are."""
+        return units
+
+    def count(self, units: NDArray[np.int32]) -> IntArray:
+        """Return the sum of units."""
+        return np.array([units.sum(dtype=np.int64)])
 
     def statistic(self, trusted: TrustedSummary) -> Statistic:
         r"""Sum of the trusted users' units: one user moves it by at most the whole range, $2^{24}$."""
-        return Statistic("total of the trusted group", np.array([trusted.total]), UNITS, trusted.count)
+        return Statistic("total of the trusted group", trusted.array(), UNITS, trusted.count)
 
-    def summarize_local(self, codes: Reports | ArrayLike) -> LocalSummary | LaplaceSummary:
-        """The local group's reports as one count per code; what is no code is left out and counted.
+    def forged(self, local: LocalSummary) -> Forged:
+        """Test whether reports can have come out of the channel, whatever their users' values are."""
+        return forged_codes(self.channel, local)
 
-        `Reports` of another study are refused. Plain integers are taken at their word: nothing ties them to the study,
-        and the summary says so (``tied`` is False). With Laplace noise a report is a number of units instead, and the
-        summary is their count and sum.
-        """
-        got = self.receive(codes)
-        if isinstance(self.channel, DiscreteLaplace):
-            return LaplaceSummary(
-                self.digest, len(got.codes), _exact_sum(got.codes), got.rejected, got.tied, got.seeded
+    def decode(self, local: LocalSummary) -> LocalStatistics:
+        """Estimate mean and variance of the local users' values."""
+        return LocalStatistics.of(local.array() / local.count, local.count, self.channel)
+
+    def check_options(self, groups: Groups[LocalStatistics, WeightRule]) -> None:
+        """Raise an error if the weight is none, or asks for an empty group, or if reports refute ``sd_at_most``."""
+        weight, sd, empty = groups.options.weight, groups.options.sd, groups.empty
+        if isinstance(weight, str):
+            _check.choice("weight", weight, WEIGHTS)
+        else:
+            _check.number("weight", weight, _check.WEIGHT)
+        if (weight == "known-variance") != (sd is not None):
+            raise ParameterError("sd", 'given exactly if weight is "known-variance"', sd)
+        if sd is not None:
+            _check.number("sd", sd, _check.Range("a number from 0 to half of the range", 0.0, self.width / 2))
+        alone = ("adaptive", "trusted-only", 1.0) if empty == ["local"] else ("adaptive", "local-only", 0.0)
+        if empty and weight not in alone:
+            raise DataError(f"The {empty[0]} group is empty, but weight={weight!r} asks for it.")
+        if spread_is_refuted(self, groups.local):
+            raise DataError(
+                f"The reports vary more than sd_at_most={self.sd_at_most:g} allows, by over three standard errors. "
+                "Nothing has been spent. Estimate with a larger sd_at_most, or without one: the reports stay valid."
             )
-        counts = np.bincount(got.codes, minlength=self.channel.n_codes)
-        return LocalSummary(self.digest, tuple(counts.tolist()), got.rejected, got.tied, got.seeded)
 
-    @property
-    def reports_between(self) -> tuple[int, int]:
-        """The smallest and the largest report that a device can send."""
-        if isinstance(self.channel, DiscreteLaplace):
-            return -self.channel.limit, UNITS + self.channel.limit
-        return 0, self.channel.n_codes - 1
-
-    def estimate(
-        self,
-        *,
-        trusted: TrustedSummary | ArrayLike | None,
-        local: LocalSummary | LaplaceSummary | Reports | ArrayLike | None,
-        weight: str | float = "adaptive",
-        sd: float | None = None,
-        single_group: bool = False,
-        ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
+    def combine(
+        self, groups: Groups[LocalStatistics, WeightRule], released: ReleasedNumbers | None, statement: Statement
     ) -> Estimate:
-        """One answer from both groups: the only release about the trusted group.
+        """Weigh the groups' means; a fixed weight also exactly, as rounding for publication needs it."""
+        trusted, rule = None if released is None else TrustedStatistics.of(released), groups.options
+        estimate = weigh(self, trusted, groups.evidence, rule, statement, n_users=groups.n_users)
+        exact = None if rule.is_adaptive else self._exact(estimate.weight, released, groups.local)
+        return replace(estimate, exact=exact, tied=groups.tied, implausible_reports=groups.implausible)
 
-        Parameters
-        ----------
-        trusted : TrustedSummary or array_like
-            The trusted group's raw values, or their summary.
-        local : LocalSummary, LaplaceSummary, Reports or array_like
-            The local group's reports, or their summary; plain integers are accepted, but not tied to the study.
-        weight : str or float
-            ``"adaptive"``: ours, which needs to know nothing, yields where the groups' means diverge and keeps to the
-            bounds. The others are the paper's, unbiased and as noise makes them: ``"known-variance"`` is the best for
-            the ``sd`` that you give, ``"privacy"`` minimizes the noise, ``"naive"`` is the fraction of users who trust,
-            a number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group.
-        sd : float, optional
-            The standard deviation of the values, for ``"known-variance"``.
-        single_group : bool
-            Whether an empty group is fine: the answer is then that of a single model, and says so.
-        ledger : Ledger, optional
-            Where the cost is written down before anything is drawn.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: the result says that it is not a private release.
-        """
-        rule = WeightRule.of(self, weight, sd)
-        return answer(self, trusted, local, rule, single_group=single_group, ledger=ledger, random_state=random_state)
-
-    def estimate_parts(
-        self,
-        by: str,
-        summaries: Mapping[Any, Pair],
-        *,
-        single_group: bool = False,
-        ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> dict[str | int, Estimate]:
-        """One answer per part of the users, for example a mean per country.
-
-        Nobody is in two parts, so every user pays for one release only. If one of the parts cannot be estimated or
-        paid for, none is.
-
-        Parameters
-        ----------
-        by : str
-            What the users are grouped by.
-        summaries : mapping
-            For each public key the pair of summaries of `part` (``by``, key), as `hybriddp.summarize` gives them.
-        single_group, ledger, random_state
-            As for `estimate`.
-
-        Examples
-        --------
-        >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
-        >>> parts = {}
-        >>> for key, minutes in {"DE": 60.0, "FR": 90.0}.items():
-        ...     part = study.part("country", key)
-        ...     codes = part.randomize([minutes] * 50_000, random_state=1)
-        ...     parts[key] = part.summarize_trusted([minutes] * 500), part.summarize_local(codes)
-        >>> estimates = study.estimate_parts("country", parts, random_state=2)
-        >>> {key: round(estimate.value) for key, estimate in estimates.items()}
-        {'DE': 60, 'FR': 90}
-        """
-        return answer_parts(self, by, summaries, single_group=single_group, ledger=ledger, random_state=random_state)
-
-
-def _channel_for(channel: WindowChannel | DiscreteLaplace | str, epsilon: str) -> WindowChannel | DiscreteLaplace:
-    if isinstance(channel, str):
-        return _channel(_check.choice("channel", channel, ("window", "laplace")), epsilon)
-    if not isinstance(channel, WindowChannel | DiscreteLaplace) or channel.epsilon != epsilon:
-        raise ParameterError("channel", f'"window", "laplace" or such a channel for epsilon {epsilon}', channel)
-    return channel
+    def _exact(self, weight: float, released: ReleasedNumbers | None, local: LocalSummary | None) -> Fraction:
+        """Return the weighted mean without rounding errors, from the released integers."""
+        w, mean = Fraction(weight), Fraction(0)
+        if released is not None and w:
+            mean += w * Fraction(int(released.values[0]), released.count * UNITS)
+        if local is not None and local.count and w < 1:
+            mean += (1 - w) * exact_mean(local, self.channel)
+        return Fraction(self.bounds[0]) + exact_width(self) * mean
 
 
 @lru_cache(maxsize=64)
-def _channel(kind: str, epsilon: str) -> WindowChannel | DiscreteLaplace:
-    return WindowChannel(epsilon=epsilon) if kind == "window" else DiscreteLaplace(epsilon=epsilon)
-
-
-def _exact_sum(reports: NDArray[Any]) -> int:
-    """The sum of reports, each below 2^46 in size; all together may need more than 64 bits."""
-    return sum(int(reports[i : i + _CHUNK].sum(dtype=np.int64)) for i in range(0, len(reports), _CHUNK))
+def _channel(epsilon: str) -> WindowChannel:
+    return WindowChannel(epsilon=epsilon)

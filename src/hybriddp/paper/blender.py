@@ -26,16 +26,17 @@ It is a simulation of that algorithm, with noise in floating point: **not a priv
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hybriddp import _check
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError
+from hybriddp.paper import seeded
 from hybriddp.privacy import Privacy
-from hybriddp.randomness import simulation_generator
 from hybriddp.release.release import simulate_printed_noise
 from hybriddp.release.threshold import require_delta
 from hybriddp.shares.blend import project_to_simplex
@@ -47,89 +48,99 @@ Record = str | tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlenderResult:
-    """Records with their shares, the most frequent first, as BLENDER estimates them. A simulation: not private."""
+    """Records with their estimated shares, the most frequent first. A simulation: not private."""
 
     items: tuple[Record, ...]
     shares: FloatArray
-    """After projection on the simplex of all records, unknown ones included."""
+    """Shares after projection on the simplex of all records, unknown ones included."""
     blended: FloatArray
-    """Before the projection."""
+    """Shares before the projection."""
     list_size: int
-    """Records on the list, before the most frequent queries were kept."""
+    """Number of records on the list, before the most frequent queries were kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class HeadList:
-    """Public records by query: the URLs of each, an unknown one (⋆) included, and the unknown query last."""
+    """Public records, query by query: the URLs of each, an unknown one (⋆) last, and the unknown query last."""
 
-    queries: tuple[str, ...]
-    urls: tuple[tuple[str, ...], ...]
+    records: tuple[tuple[str, str], ...]
 
-    @property
+    @classmethod
+    def of(cls, listed: Iterable[Record]) -> "HeadList":
+        """Arrange records, and add the unknown ones."""
+        urls: dict[str, list[str]] = {}
+        for item in listed:
+            query, url = _pair(item)
+            urls.setdefault(query, []).extend([url] if url != OTHER else [])
+        return cls((*((query, url) for query in urls for url in (*urls[query], OTHER)), (OTHER, OTHER)))
+
+    @cached_property
+    def query(self) -> IntArray:
+        """Number of each record's query."""
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(name for name, _ in self.records))}
+        return np.array([numbers[name] for name, _ in self.records])
+
+    @cached_property
     def sizes(self) -> IntArray:
-        """$k_q$."""
-        return np.array([len(urls) for urls in self.urls])
+        """$k_q$, number of records of each query."""
+        return np.bincount(self.query)
 
-    def records(self) -> list[tuple[int, int]]:
-        """All records, as the numbers of query and URL."""
-        return [(q, u) for q, urls in enumerate(self.urls) for u in range(len(urls))]
+    @cached_property
+    def first(self) -> IntArray:
+        """First record of each query."""
+        return np.cumsum(self.sizes) - self.sizes
 
-    def places(self, items: Sequence[Record]) -> tuple[IntArray, IntArray]:
-        """The numbers of the query and the URL of each item; unknown ones are ⋆."""
-        query = {name: number for number, name in enumerate(self.queries)}
-        url = {(q, name): u for q, urls in enumerate(self.urls) for u, name in enumerate(urls)}
-        last = len(self.queries) - 1
-        found = {}
+    def find(self, items: Sequence[Record]) -> IntArray:
+        """Look up the number of each item's record; unknown ones are ⋆."""
+        number = {record: i for i, record in enumerate(self.records)}
+        unknown, places = len(self.records) - 1, {}
         for item in set(items):
-            name, link = (item, OTHER) if isinstance(item, str) else item
-            q = query.get(name, last)
-            found[item] = (q, url.get((q, link), len(self.urls[q]) - 1))
-        pairs = np.array([found[item] for item in items], np.int64).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1]
+            pair = _pair(item)
+            places[item] = number.get(pair, number.get((pair[0], OTHER), unknown))
+        return np.array([places[item] for item in items], np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoLevelResponse:
     """A client's randomized response: keep the query with probability $t$, then the URL with $t_q$."""
 
+    head: HeadList
     keep_query: float
     keep_url: FloatArray
-    sizes: IntArray
 
     @classmethod
-    def of(cls, sizes: IntArray, privacy: Privacy, query_fraction: float) -> "TwoLevelResponse":
-        """The one that spends a fraction of (ε, δ) on the query."""
+    def of(cls, head: HeadList, privacy: Privacy, query_fraction: float) -> "TwoLevelResponse":
+        """Spend a fraction of (ε, δ) on the query."""
         epsilon, delta = float(privacy.epsilon), float(privacy.delta)
 
         def keep(k: FloatArray | float, fraction: float) -> FloatArray | float:
             e = math.exp(fraction * epsilon)
             return (e + fraction * delta / 2 * (k - 1)) / (e + k - 1)
 
-        urls = np.asarray(keep(sizes.astype(np.float64), 1 - query_fraction), np.float64)
-        return cls(float(keep(float(len(sizes)), query_fraction)), urls, sizes)
+        urls = np.asarray(keep(head.sizes.astype(np.float64), 1 - query_fraction), np.float64)
+        return cls(head, float(keep(float(len(head.sizes)), query_fraction)), urls)
 
-    def sample(self, query: IntArray, url: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """One report per client."""
-        n, k = len(query), len(self.sizes)
+    def sample(self, held: IntArray, rng: np.random.Generator) -> IntArray:
+        """Draw one report per client, from the record that they hold."""
+        sizes, first, query = self.head.sizes, self.head.first, self.head.query[held]
+        n, k, url = len(held), len(sizes), held - first[query]
         other_query = (query + rng.integers(1, max(k, 2), n)) % k
         kept = (rng.random(n) < self.keep_query) | (k == 1)
-        size = self.sizes[query]
+        size = sizes[query]
         other_url = (url + 1 + np.floor(rng.random(n) * np.maximum(size - 1, 1)).astype(np.int64)) % size
         own = np.where(rng.random(n) < self.keep_url[query], url, other_url)
-        anything = np.floor(rng.random(n) * self.sizes[other_query]).astype(np.int64)
-        return np.where(kept, query, other_query), np.where(kept, own, anything)
+        anything = np.floor(rng.random(n) * sizes[other_query]).astype(np.int64)
+        return np.asarray(np.where(kept, first[query] + own, first[other_query] + anything))
 
-    def estimate(self, query: IntArray, url: IntArray, records: list[tuple[int, int]]) -> tuple[FloatArray, FloatArray]:
-        """The unbiased share of each record and its variance, from reports."""
-        n, k, t = len(query), len(self.sizes), self.keep_query
+    def estimate(self, reports: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Estimate the share of each record without bias, and its variance."""
+        q, n, k, t = self.head.query, len(reports), len(self.head.sizes), self.keep_query
         if k == 1:
-            return np.ones(len(records)), np.full(len(records), 1 / max(n, 1))
-        q = np.array([record[0] for record in records])
-        counts = np.zeros((k, int(self.sizes.max())))
-        np.add.at(counts, (query, url), 1)
-        r_qu, r_q = counts[q, [record[1] for record in records]] / n, counts.sum(axis=1)[q] / n
+            return np.ones(len(q)), np.full(len(q), 1 / max(n, 1))
+        r_qu = np.bincount(reports, minlength=len(q)) / n
+        r_q = np.bincount(q, r_qu)[q]
         c0 = (1 - t) / (k - 1)
-        size, t_q = self.sizes[q], self.keep_url[q]
+        size, t_q = self.head.sizes[q], self.keep_url[q]
         miss = (1 - t_q) / np.maximum(size - 1, 1)
         alpha = 1 / (t * (t_q - miss))
         p_q = (r_q - c0) / (t - c0)
@@ -150,22 +161,22 @@ def blender(
     list_fraction: float = 0.95,
     query_fraction: float = 0.85,
 ) -> BlenderResult:
-    """BLENDER as published, in a simulation.
+    """Run BLENDER as published, in a simulation.
 
     Parameters
     ----------
     trusted, local : sequence
         One record per user: a pair (query, URL), or a text for one level.
     random_state : int or numpy.random.Generator
-        Always needed: this is no private release.
+        Required: this is a simulation.
     epsilon, delta : float or str
-        What every user is promised.
+        Promise to every user.
     head_size : int, optional
-        $M$: how many queries are kept; all of them if None.
+        $M$, number of queries that are kept; all of them if None.
     list_fraction : float
-        $f_O$: the fraction of the opt-in users who make the list.
+        $f_O$, fraction of the opt-in users who make the list.
     query_fraction : float
-        $f_C$: the fraction of a client's ε for the query. With one level it is 1.
+        $f_C$, fraction of a client's ε for the query. With one level it is 1.
 
     Examples
     --------
@@ -183,10 +194,7 @@ def blender(
         _check.integer("head_size", head_size, at_least=1)
     if len(trusted) < 4 or len(local) < 2:
         raise DataError("BLENDER needs at least four opt-in users and two clients.")
-    if random_state is None:
-        remedy = "This is a simulation of BLENDER, never a private release."
-        raise ParameterError("random_state", "an integer or a numpy.random.Generator", None, remedy=remedy)
-    rng = simulation_generator(random_state, "blender")
+    rng = seeded(random_state, "blender")
     scale = 2 / float(privacy.epsilon)
     order = rng.permutation(len(trusted))
     cut = min(max(round(list_fraction * len(trusted)), 1), len(trusted) - 2)
@@ -196,57 +204,32 @@ def blender(
     candidates = sorted(made, key=repr)
     counted = simulate_printed_noise(np.array([made[item] for item in candidates], np.float64), scale, rng)
     listed = [item for item, count in zip(candidates, counted.tolist(), strict=True) if count > threshold]
-    head = _head(listed)
-    noisy = _noisy_shares(head, counters, scale, rng)
-    if head_size is not None and len(head.queries) - 1 > head_size:
-        by_query = np.bincount([q for q, _ in head.records()], noisy)[:-1]
-        best = {head.queries[q] for q in np.argsort(-by_query, kind="stable")[:head_size].tolist()}
-        kept = [item for item in listed if (item if isinstance(item, str) else item[0]) in best]
-        noisy, head = _folded(head, noisy, kept)
-    records = head.records()
+    head = HeadList.of(listed)
     n = len(counters)
+    exact = np.bincount(head.find(counters), minlength=len(head.records)).astype(np.float64)
+    noisy = simulate_printed_noise(exact, scale, rng) / n
+    if head_size is not None and len(head.sizes) - 1 > head_size:
+        by_query = np.bincount(head.query, noisy)[:-1]
+        best = {head.records[head.first[q]][0] for q in np.argsort(-by_query, kind="stable")[:head_size].tolist()}
+        shorter = HeadList.of(item for item in listed if _pair(item)[0] in best)
+        noisy = np.bincount(shorter.find(head.records), noisy, len(shorter.records)).astype(
+            float
+        )  # other records become part of ⋆
+        head = shorter
     of_trusted = np.clip(noisy, 0.0, 1.0)
     v_trusted = of_trusted * (1 - of_trusted) / (n - 1) + 2 * scale**2 / (n * (n - 1))
     one_level = all(isinstance(item, str) for item in listed)
-    response = TwoLevelResponse.of(head.sizes, privacy, 1.0 if one_level else query_fraction)
-    reports = response.sample(*head.places(local), rng)
-    of_local, v_local = response.estimate(*reports, records)
+    response = TwoLevelResponse.of(head, privacy, 1.0 if one_level else query_fraction)
+    of_local, v_local = response.estimate(response.sample(head.find(local), rng))
     weight = v_local / (v_trusted + v_local)
     blended = weight * noisy + (1 - weight) * of_local
     shares = project_to_simplex(blended)
-    known = [i for i, (q, u) in enumerate(records) if _is_known(head, q, u, one_level=one_level)]
+    known = [i for i, (q, u) in enumerate(head.records) if q != OTHER and (one_level or u != OTHER)]
     known.sort(key=lambda i: -blended[i])
-    items = tuple(
-        head.queries[q] if one_level else (head.queries[q], head.urls[q][u]) for q, u in map(records.__getitem__, known)
-    )
+    items = tuple(head.records[i][0] if one_level else head.records[i] for i in known)
     return BlenderResult(items, shares[known], blended[known], len(listed))
 
 
-def _head(listed: Sequence[Record]) -> HeadList:
-    by_query: dict[str, list[str]] = {}
-    for item in listed:
-        name, urls = (item, []) if isinstance(item, str) else (item[0], [item[1]])
-        by_query.setdefault(name, []).extend(urls)
-    return HeadList((*by_query, OTHER), (*((*urls, OTHER) for urls in by_query.values()), (OTHER,)))
-
-
-def _noisy_shares(head: HeadList, items: Sequence[Record], scale: float, rng: np.random.Generator) -> FloatArray:
-    q, u = head.places(items)
-    counts = np.zeros((len(head.queries), int(head.sizes.max())))
-    np.add.at(counts, (q, u), 1)
-    exact = np.array([counts[record] for record in head.records()])
-    return simulate_printed_noise(exact, scale, rng) / len(items)
-
-
-def _folded(head: HeadList, noisy: FloatArray, kept: Sequence[Record]) -> tuple[FloatArray, HeadList]:
-    """The shares on a shorter list: what is not on it is part of ⋆."""
-    shorter = _head(kept)
-    place = {(shorter.queries[q], shorter.urls[q][u]): i for i, (q, u) in enumerate(shorter.records())}
-    shares = np.zeros(len(place))
-    for (q, u), share in zip(head.records(), noisy.tolist(), strict=True):
-        shares[place.get((head.queries[q], head.urls[q][u]), len(shares) - 1)] += share
-    return shares, shorter
-
-
-def _is_known(head: HeadList, q: int, u: int, *, one_level: bool) -> bool:
-    return head.queries[q] != OTHER and (one_level or head.urls[q][u] != OTHER)
+def _pair(item: Record) -> tuple[str, str]:
+    """Write a query alone as one with an unknown URL."""
+    return (item, OTHER) if isinstance(item, str) else item

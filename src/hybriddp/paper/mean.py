@@ -28,7 +28,7 @@ calibrated as in a release (erratum 3). `hybriddp.MeanStudy` is private, and mor
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,16 +38,15 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS, Grid
+from hybriddp.paper import seeded
 from hybriddp.privacy import Privacy
-from hybriddp.randomness import simulation_generator
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.release.release import ReleaseCost, release
 from hybriddp.release.statistic import Statistic
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.theory import Setting
 
-FULL_LOCAL = "full-local"
-ESTIMATORS = ("trusted-only", FULL_LOCAL, "local-only", "naive", "privacy", "known-variance")
+ESTIMATORS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance")
 _BLOCK = 100  # trials that share a seed
 
 
@@ -127,8 +126,8 @@ class PaperMean:
         if (estimator == "known-variance") != (sd is not None):
             raise ParameterError("sd", 'given exactly if estimator is "known-variance"', sd)
         setting = self._setting(*groups, groups[0].count, groups[1].count)
-        weight = self._weight(estimator, setting, 0.0 if sd is None else sd**2)
-        answer = self._answer(*groups, weight, simulation_generator(random_state, "paper mean"))
+        weight = self._weight(estimator, setting, np.asarray(sd or 0.0) ** 2)
+        answer = self._answer(*groups, weight, seeded(random_state, "paper mean"))
         return self.bounds[0] + self.width * answer
 
     def simulate(
@@ -169,7 +168,7 @@ class PaperMean:
         seed = np.random.SeedSequence(_check.integer("random_state", random_state, at_least=0))
         crowds = Crowd.of(trusted, self.bounds), Crowd.of(trusted if local is None else local, self.bounds)
         setting = self._setting(*crowds, n_trusted, n - n_trusted)
-        weight = self._weight(estimator, setting, float(setting.trusted_variance))
+        weight = self._weight(estimator, setting, setting.trusted_variance)
         squares: list[float] = []
         for block in seed.spawn(-(-count // _BLOCK)):
             rng = np.random.default_rng(block)
@@ -194,27 +193,20 @@ class PaperMean:
             local_mean=local.mean * m,
         )
 
-    def _weight(self, estimator: str | float, setting: Setting, variance: float) -> float | None:
+    def _weight(self, estimator: str | float, setting: Setting, variance: FloatArray) -> float | None:
         """Compute the weight on the trusted group from public numbers; None for full-local."""
         if not isinstance(estimator, str):
             return _check.number("estimator", estimator, _check.WEIGHT)
         _check.choice("estimator", estimator, ESTIMATORS)
-        known = Setting(
-            n_users=setting.n_users,
-            trusted_fraction=setting.trusted_fraction,
-            trusted_variance=variance,
-            local_variance=variance,
-            trusted_noise=setting.trusted_noise,
-            local_noise=setting.local_noise,
-        )
-        weights = {
+        known = replace(setting.without_mean_gap(), trusted_variance=variance, local_variance=variance)
+        weights: dict[str, FloatArray | float] = {
             "trusted-only": 1.0,
             "local-only": 0.0,
-            "naive": float(known.weight_naive()),
-            "privacy": float(known.weight_privacy()),
-            "known-variance": float(known.weight_known_variance()),
+            "naive": known.weight_naive(),
+            "privacy": known.weight_privacy(),
+            "known-variance": known.weight_known_variance(),
         }
-        return weights.get(estimator)
+        return None if estimator == "full-local" else float(weights[estimator])
 
     def _answer(self, trusted: Crowd, local: Crowd, weight: float | None, rng: np.random.Generator) -> float:
         """Collect the private means once and combine them, on the unit range."""

@@ -28,17 +28,16 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
 from hybriddp.items.coding import CODE_BITS
-from hybriddp.items.discovery import DiscoveryRule
-from hybriddp.items.study import DICTIONARY, DISCOVERY, LIST
+from hybriddp.items.discovery import DICTIONARY, DISCOVERY, LIST, DiscoveryRule
 from hybriddp.planning.alternatives import Poisoning
 from hybriddp.planning.scenario import MOST_USERS
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance
 from hybriddp.release.threshold import ThresholdRule
-from hybriddp.shares.answer import sensitivity
 from hybriddp.shares.blend import Blend
 from hybriddp.shares.law import GroupShares
 from hybriddp.shares.oracle import frequency_channel, oracle_of
+from hybriddp.shares.study import sensitivity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

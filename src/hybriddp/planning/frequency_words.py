@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from hybriddp.items.study import DICTIONARY, DISCOVERY
+from hybriddp.items.discovery import DICTIONARY, DISCOVERY
 from hybriddp.reporting.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from hybriddp.errors import MissingExtraError, ParameterError
-from hybriddp.release.event import Part, Spent
+from hybriddp.release.event import NOTHING, Part, Spent
 from hybriddp.release.history import Cost, Exposure, History, RepeatedCost
 from hybriddp.release.mechanism_record import GAUSSIAN, LAPLACE, MechanismRecord
 from hybriddp.theory.gaussian import gaussian_epsilon
@@ -114,8 +114,7 @@ class Accountant:
 
 
 def _sums(history: Iterable[RepeatedCost]) -> Spent:
-    terms = [(paid.times * paid.cost.epsilon, paid.times * paid.cost.delta) for paid in history]
-    return Spent(sum((term[0] for term in terms), Fraction(0)), sum((term[1] for term in terms), Fraction(0)))
+    return sum((Spent(p.times * p.cost.epsilon, p.times * p.cost.delta) for p in history), NOTHING)
 
 
 _Noises = Sequence[tuple[MechanismRecord, int]]

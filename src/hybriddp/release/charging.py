@@ -15,12 +15,11 @@ leaves local users to their devices.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hybriddp.errors import BudgetError
 from hybriddp.privacy import Privacy
-from hybriddp.release.event import EVERYBODY, Event, Part, Spent
+from hybriddp.release.event import EVERYBODY, NOTHING, Event, Part, Spent
 
 if TYPE_CHECKING:
     from hybriddp.release.ledger.ledger import Ledger
@@ -108,9 +107,8 @@ def _for_release(ledger: "Ledger", event: Event, promised: Privacy, in_steps: bo
 
 def _is_charged(ledger: "Ledger", event: Event, promised: Privacy) -> bool:
     """Whether the local users whom the event is about were charged for the study, each of them."""
-    costs = [e.privacy for e in ledger.of_study("local", event.study) if _covers(e.part, event.part)]
-    spent = Spent(sum((c.exact_epsilon for c in costs), Fraction(0)), sum((c.exact_delta for c in costs), Fraction(0)))
-    return Spent.of(promised).within(spent)
+    before = [e for e in ledger.of_study("local", event.study) if _covers(e.part, event.part)]
+    return Spent.of(promised).within(sum((Spent.of(e.privacy) for e in before), NOTHING))
 
 
 def _covers(charged: Part | None, asked: Part | None) -> bool:

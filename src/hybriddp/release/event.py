@@ -199,6 +199,9 @@ class Spent:
         """Whether neither is above a limit."""
         return self.epsilon <= limit.epsilon and self.delta <= limit.delta
 
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(self.epsilon + other.epsilon, self.delta + other.delta)
+
     def __sub__(self, other: "Spent") -> "Spent":
         return Spent(self.epsilon - other.epsilon, self.delta - other.delta)
 
@@ -208,3 +211,6 @@ class Spent:
 
     def __str__(self) -> str:
         return f"ε = {float(self.epsilon):g}, δ = {float(self.delta):g}"
+
+
+NOTHING = Spent(Fraction(0), Fraction(0))

@@ -80,8 +80,8 @@ class MechanismRecord:
 
     @classmethod
     def noise(cls, kind: str, *, sensitivity: float | str, scale: float | str) -> "MechanismRecord":
-        """Noise of some kind. A float is taken as the exact number that it is, because the noise is drawn with it."""
-        return cls(kind, _text("sensitivity", sensitivity), _text("scale", scale))
+        """Record noise. A float is taken as the exact number that it is, because the noise is drawn with it."""
+        return cls(kind, _text(sensitivity), _text(scale))
 
     @property
     def exact_sensitivity(self) -> Fraction:
@@ -126,21 +126,12 @@ class MechanismRecord:
 
 
 def _is_positive_decimal(value: object) -> bool:
-    return (
-        isinstance(value, str)
-        and len(value) <= _LONGEST
-        and _DECIMAL.fullmatch(value) is not None
-        and Fraction(value) > 0
-    )
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        return False
+    return _DECIMAL.fullmatch(value) is not None and Fraction(value) > 0
 
 
-def _text(name: str, value: float | str) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        exact = Decimal(value)
-    except (TypeError, ValueError):
-        raise ParameterError(name, "a positive number", value) from None
-    if isinstance(value, bool) or not exact.is_finite() or exact <= 0:
-        raise ParameterError(name, "a positive number", value)
-    return format(exact, "f")
+def _text(value: float | str) -> str:
+    """Write a number as its exact decimal."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return format(Decimal(value), "f") if is_number else value  # type: ignore[return-value]

@@ -15,7 +15,7 @@ from hybriddp.shares.law import GroupShares, ShareIntervals
 from hybriddp.shares.oracle import frequency_channel
 from hybriddp.shares.published import PublishedShares
 from hybriddp.shares.study import FrequencyStudy
-from hybriddp.shares.summary import LocalCounts, TrustedCounts
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 __all__ = [
     "OTHER",
@@ -23,12 +23,12 @@ __all__ = [
     "Frequencies",
     "FrequencyStudy",
     "GroupShares",
-    "LocalCounts",
+    "LocalSummary",
     "PublishedShares",
     "ShareDivergence",
     "ShareIntervals",
     "ShareRow",
-    "TrustedCounts",
+    "TrustedSummary",
     "blend",
     "counts_diagnostics",
     "frequency_channel",

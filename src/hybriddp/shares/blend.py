@@ -27,7 +27,7 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError
 from hybriddp.shares.divergence import ShareDivergence, compare_groups
 from hybriddp.shares.law import GroupShares, ShareIntervals, ShareLaw, quantile
-from hybriddp.shares.listed_intervals import lower_ends, lower_ends_if_groups_differ
+from hybriddp.shares.listing import lower_ends, lower_ends_if_groups_differ
 
 _ITERATIONS = 3
 _FAMILY = 0.0027  # the chance that any category is taken for different: three standard errors of one

@@ -128,14 +128,7 @@ class Categories:
             return self._look_up([items])
         if isinstance(items, list | tuple):
             return self._look_up(items)
-        try:
-            masked = np.ma.getmaskarray(items) if isinstance(items, np.ma.MaskedArray) else None
-            array = np.asarray(items)
-        except Exception:
-            raise_unchained(DataError(f"items must be a list or an array, got {type(items).__name__} that is none."))
-        if array.ndim != 1:
-            what = f"shape {array.shape}" if array.ndim else type(items).__name__
-            raise DataError(f"items must be one-dimensional, got {what}.")
+        array, masked = item_array(items)
         found = self._find_in(array)
         if masked is not None:
             found[masked] = MISSING
@@ -194,13 +187,33 @@ class Categories:
         if doubtful:  # item by item: they may be missing, or whole numbers that a table has made floats
             for place, item in enumerate(items):
                 if type(item) in doubtful:
-                    if _is_missing(item):
+                    if is_missing(item):
                         missing.append(place)
                     elif self.are_texts or not _is_whole_float(item):
                         raise DataError(
                             f"items must be {self.words}, as the categories are, got one of type {type(item).__name__}."
                         )
         return missing
+
+
+def item_array(items: object) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Read items as an array of one dimension, and which of them are masked, if any can be."""
+    try:
+        masked = np.ma.getmaskarray(items) if isinstance(items, np.ma.MaskedArray) else None
+        array = np.asarray(items)
+    except Exception:
+        raise_unchained(DataError(f"items must be a list or an array, got {type(items).__name__} that is none."))
+    if array.ndim != 1:
+        what = f"shape {array.shape}" if array.ndim else type(items).__name__
+        raise DataError(f"items must be one-dimensional, got {what}.")
+    return array, masked
+
+
+def is_missing(item: object) -> bool:
+    """Whether there is no item: None, NaN, or what pandas writes instead."""
+    if isinstance(item, float | np.floating):
+        return bool(np.isnan(item))
+    return item is None or type(item).__name__ in _MISSING_TYPES
 
 
 def is_shown(item: object) -> bool:
@@ -234,12 +247,6 @@ def _plain(categories: Sequence[Any] | NDArray[Any]) -> tuple[Item, ...]:
     if any(abs(item) > LARGEST_INTEGER for item in items):
         raise ParameterError("categories", "integers between -2^53 and 2^53", items)
     return tuple(items)
-
-
-def _is_missing(item: object) -> bool:
-    if isinstance(item, float | np.floating):
-        return bool(np.isnan(item))
-    return item is None or type(item).__name__ in _MISSING_TYPES
 
 
 def _is_whole_float(item: object) -> bool:

@@ -250,7 +250,7 @@ class Frequencies:
         """
         from hybriddp.figures import frequencies as picture
 
-        return picture.draw(self, path=None if path is None else Path(path))
+        return picture.draw([self], path=None if path is None else Path(path))
 
     def __rich__(self) -> "Table":
         return explain.table(self)

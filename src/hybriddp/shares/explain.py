@@ -9,7 +9,7 @@ from hybriddp.channels.plausible import implausible_words
 from hybriddp.reporting.warnings import FAR_APART, HEADING, UNTIED, group_sizes
 from hybriddp.reporting.wording import percent, to_precision_of
 from hybriddp.shares.selection import selection_lines
-from hybriddp.shares.summary import LocalCounts, TrustedCounts
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -135,16 +135,16 @@ def explanation(found: "Frequencies") -> str:
 
 
 def counts_diagnostics(
-    trusted: TrustedCounts | Iterable[TrustedCounts | None] | None,
-    local: LocalCounts | Iterable[LocalCounts | None] | None,
+    trusted: TrustedSummary | Iterable[TrustedSummary | None] | None,
+    local: LocalSummary | Iterable[LocalSummary | None] | None,
 ) -> str:
     """How many items were missing or outside of the categories, and how many reports were rejected: for the curator.
 
     Not for publication, and it says so: these numbers tell about people, and no noise hides them. Nothing of this is in
     a result or a warning. Takes one summary of each group or many; None is left out.
     """
-    items = [trusted] if isinstance(trusted, TrustedCounts) else [s for s in trusted or () if s is not None]
-    reports = [local] if isinstance(local, LocalCounts) else [s for s in local or () if s is not None]
+    items = [trusted] if isinstance(trusted, TrustedSummary) else [s for s in trusted or () if s is not None]
+    reports = [local] if isinstance(local, LocalSummary) else [s for s in local or () if s is not None]
     lines = [HEADING]
     if items:
         count, outside = sum(s.count for s in items), sum(s.outside for s in items)

@@ -1,33 +1,45 @@
 """`FrequencyStudy`: public, frozen, the same on devices, at the curator and in every record."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from hybriddp import _check
-from hybriddp.channels.channel import channel_from_json
-from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp._check import IntArray
+from hybriddp.channels.plausible import wrong_in_counts
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
-from hybriddp.release.ledger.ledger import Ledger
+from hybriddp.release.release import ReleasedNumbers, Seed
 from hybriddp.release.statistic import Statistic
-from hybriddp.shares.answer import CountsPair, answer_share_parts, answer_shares, sensitivity
+from hybriddp.shares.blend import blend
 from hybriddp.shares.categories import Categories, Item
 from hybriddp.shares.estimate import Frequencies
-from hybriddp.shares.oracle import FrequencyChannel, FrequencyOracle, frequency_channel, oracle_of
-from hybriddp.shares.summary import LocalCounts, TrustedCounts
-from hybriddp.study.document import compact
-from hybriddp.study.reports import Reports
-from hybriddp.study.study import Study, check_study, require_same_text
+from hybriddp.shares.law import GroupShares
+from hybriddp.shares.oracle import FrequencyChannel, FrequencyOracle, UnaryOracle, frequency_channel, oracle_of
+from hybriddp.study.groups import Forged, Groups, Options
+from hybriddp.study.result import Statement
+from hybriddp.study.study import Study
+from hybriddp.study.summary import LocalSummary, TrustedSummary
+
+_CONSTANT = 0.9  # a fraction of all reports that have one code
+
+
+def sensitivity(n_categories: int) -> int:
+    """Return how much one replaced item changes what is released, all changes added up.
+
+    If one user's item is replaced, one count goes down by 1 and another one up by 1, however many there are. Of two
+    categories one count says it all, because the size of the group is public: the first one changes by at most 1, and
+    the second one is the rest.
+    """
+    return 1 if n_categories == 2 else 2
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class FrequencyStudy(Study):
+class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
     """A study of how frequent some public categories are: what is asked of whom, under which promise.
 
     Parameters
@@ -62,6 +74,10 @@ class FrequencyStudy(Study):
     0.294, give or take 0.006
     """
 
+    _what: ClassVar[str] = "study of frequencies"
+    _kind: ClassVar[str] = "frequency"
+    _version: ClassVar[int] = 1
+
     name: str
     categories: tuple[Item, ...]
     other: bool
@@ -82,7 +98,6 @@ class FrequencyStudy(Study):
         channel: FrequencyChannel | None = None,
         users: Part | None = None,
     ) -> None:
-        check_study(name, "what is asked", min_group_size, users)
         domain = Categories.of(categories, other=other)
         privacy = Privacy(epsilon=epsilon)
         if channel is None:
@@ -92,9 +107,15 @@ class FrequencyStudy(Study):
         oracle_of(channel, len(domain))  # an error if it is none
         if channel.epsilon != privacy.epsilon:
             raise ParameterError("channel", f"one for epsilon {privacy.epsilon}", channel)
-        values = (name, domain.items, domain.other, privacy, int(min_group_size), channel, users)
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
+        self._fill(
+            name=name,
+            categories=domain.items,
+            other=domain.other,
+            privacy=privacy,
+            min_group_size=min_group_size,
+            channel=channel,
+            users=users,
+        )
 
     @cached_property
     def domain(self) -> Categories:
@@ -111,62 +132,54 @@ class FrequencyStudy(Study):
         """All categories as results name them, other items included."""
         return self.domain.names
 
-    def with_users(self, users: Part | None) -> "FrequencyStudy":
-        """The same study of other users."""
-        return FrequencyStudy(
-            self.name,
-            categories=self.categories,
-            epsilon=self.privacy.epsilon,
-            other=self.other,
-            min_group_size=self.min_group_size,
-            channel=self.channel,
-            users=users,
-        )
-
     def __repr__(self) -> str:
         listed = repr(list(self.categories)) if len(self.categories) <= 5 else f"[… {len(self.categories):,} in all]"
         listed = listed if len(listed) <= 60 else f"{listed[:58]}…]"
         other = "" if self.other == (len(self.categories) > 2) else f", other={self.other}"
         return f"FrequencyStudy({self.short_title!r}, categories={listed}, epsilon={self.privacy.epsilon!r}{other})"
 
-    # As text ----------------------------------------------------------------------------------------------------------
+    # Text
 
-    def to_json(self) -> str:
-        """The study as text, the channel included: what devices get."""
-        content = {
-            "type": "frequency",
-            "version": 1,
+    def _content(self) -> dict[str, Any]:
+        return {
             "name": self.name,
             "categories": list(self.categories),
             "other": self.other,
             "epsilon": self.privacy.epsilon,
             "min_group_size": self.min_group_size,
-            "channel": json.loads(self.channel.to_json()),
-            "users": self.users and asdict(self.users),
+            **self._last_fields(),
         }
-        return compact(content)
 
     @classmethod
-    def from_json(cls, text: str) -> "FrequencyStudy":
-        """The study that a text describes, its channel verified; refused unless it is in the form it is written in."""
-        try:
-            f = _check.json_fields(text)
-            channel: Any = channel_from_json(compact(f["channel"]), epsilon=f["epsilon"])
-            given = {key: f[key] for key in ("categories", "epsilon", "other", "min_group_size")}
-            study = cls(f["name"], **given, channel=channel, users=f["users"] and Part(**f["users"]))
-        except (KeyError, TypeError, ValueError) as reason:
-            raise ProtocolError("The text does not describe a study of frequencies.") from reason
-        require_same_text(study, text)
-        return study
+    def _read(cls, fields: dict[str, Any]) -> "FrequencyStudy":
+        given = {key: fields[key] for key in ("categories", "epsilon", "other", "min_group_size")}
+        return cls(fields["name"], **given, **cls._read_last(fields))
 
-    # On devices and at the curator ------------------------------------------------------------------------------------
+    # From items to an answer
 
-    def randomize(self, items: object, *, random_state: int | np.random.Generator | None = None) -> Reports:
-        """One report per item, with the study's digest: what devices send.
+    @property
+    def n_codes(self) -> int:
+        """Number of different reports."""
+        return self.oracle.n_codes
 
-        With a ``random_state`` it is a simulation, and not private.
-        """
-        placed = self.domain.place(items)
+    @property
+    def n_counts(self) -> int:
+        """Number of counts that summarize all reports."""
+        return self.oracle.n_counts
+
+    @property
+    def reports_are_bits(self) -> bool:
+        """Whether a report is counted bit by bit, so that it adds to several counts or to none."""
+        return isinstance(self.oracle, UnaryOracle)
+
+    @property
+    def n_sums(self) -> int:
+        """Number of exact counts that summarize the trusted group: one per category."""
+        return len(self.domain)
+
+    def draw_codes(self, values: object, random_state: Seed) -> NDArray[Any]:
+        """Draw one code for each item."""
+        placed = self.domain.place(values)
         n = len(placed.categories) + placed.missing + placed.outside
         if placed.missing:
             raise DataError(
@@ -178,87 +191,44 @@ class FrequencyStudy(Study):
                 f"items must be among the categories, but {placed.outside:,} of {n:,} are not. Leave them out, or ask "
                 "with other=True, which counts them."
             )
-        return Reports(self.oracle.randomize(placed.categories, random_state), self.digest, random_state is not None)
+        return self.oracle.randomize(placed.categories, random_state)
 
-    def summarize_trusted(self, items: object) -> TrustedCounts:
-        """The trusted group's items as one count per category.
+    def summarize_trusted(self, values: object) -> TrustedSummary:
+        """Summarize the trusted group's items as one count per category: not private.
 
         Missing items (None, NaN) are left out and counted. Items outside of the categories are counted as other, if the
         study has that; if not, they are left out and counted.
         """
-        placed = self.domain.place(items)
-        counts = np.bincount(placed.categories, minlength=len(self.domain))
-        return TrustedCounts(self.digest, tuple(counts.tolist()), placed.missing, placed.outside)
+        placed = self.domain.place(values)
+        counts = np.bincount(placed.categories, minlength=self.n_sums)
+        n = len(placed.categories)
+        return TrustedSummary(self.digest, n, tuple(counts.tolist()), placed.missing, placed.outside)
 
-    def statistic(self, trusted: TrustedCounts) -> Statistic:
+    def tally(self, codes: NDArray[Any]) -> IntArray:
+        """Count valid reports, so that the counts of shards add up: how many have each code, or each bit."""
+        return self.oracle.tally(codes)
+
+    def statistic(self, trusted: TrustedSummary) -> Statistic:
         """Counts of the trusted group; of two categories one count says it all, because the group's size is public."""
-        exact, bound = trusted.array(), sensitivity(len(trusted.counts))
+        exact, bound = trusted.array(), sensitivity(self.n_sums)
         return Statistic("counts of the trusted group", exact[:1] if bound == 1 else exact, bound, trusted.count)
 
-    def summarize_local(self, reports: Reports | ArrayLike) -> LocalCounts:
-        """The local group's reports as one count per code or bit; what is no code is left out and counted.
+    def forged(self, local: LocalSummary) -> Forged:
+        """Test whether reports can have come out of the channel, whatever their users' categories are."""
+        wrong = wrong_in_counts(self.channel, local.array(), local.count)
+        constant = max(local.counts) > _CONSTANT * local.count and self.oracle.hit < 0.8
+        looks = "a constant" if constant else "raw categories, or like codes of a larger ε"
+        words = "The local reports cannot come from this study's channel: they are too concentrated, so they look like"
+        return Forged(wrong, f"{words} {looks}.")
 
-        `Reports` of another study are refused. Plain integers are taken at their word: nothing ties them to the study,
-        and the summary says so (``tied`` is False).
-        """
-        got = self.receive(reports)
-        counts = self.oracle.tally(got.codes)
-        return LocalCounts(self.digest, len(got.codes), tuple(counts.tolist()), got.rejected, got.tied, got.seeded)
+    def decode(self, local: LocalSummary) -> GroupShares:
+        """Estimate the share of every category from reports."""
+        return self.oracle.group_shares(local.array(), local.count)
 
-    @property
-    def reports_between(self) -> tuple[int, int]:
-        """The smallest and the largest report that a device can send."""
-        return 0, self.oracle.n_codes - 1
-
-    def estimate(
-        self,
-        *,
-        trusted: TrustedCounts | ArrayLike | None,
-        local: LocalCounts | Reports | ArrayLike | None,
-        single_group: bool = False,
-        ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
+    def combine(
+        self, groups: Groups[GroupShares, Options], released: ReleasedNumbers | None, statement: Statement
     ) -> Frequencies:
-        """The share of every category, from both groups: the only release about the trusted group.
-
-        Parameters
-        ----------
-        trusted : TrustedCounts or array_like
-            The trusted group's raw items, or their summary.
-        local : LocalCounts, Reports or array_like
-            The local group's reports, or their summary; plain integers are accepted, but not tied to the study.
-        single_group : bool
-            Whether an empty group is fine: the answer is then that of a single model, and says so.
-        ledger : Ledger, optional
-            Where the cost is written down before anything is drawn.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: the result says that it is not a private release.
-        """
-        return answer_shares(self, trusted, local, single_group=single_group, ledger=ledger, random_state=random_state)
-
-    def estimate_parts(
-        self,
-        by: str,
-        summaries: Mapping[Any, CountsPair],
-        *,
-        single_group: bool = False,
-        ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> dict[str | int, Frequencies]:
-        """The shares of every part of the users, for example by country.
-
-        Nobody is in two parts, so every user pays for one release only. If one of the parts cannot be estimated or
-        paid for, none is.
-
-        Parameters
-        ----------
-        by : str
-            What the users are grouped by.
-        summaries : mapping
-            For each public key the pair of summaries of `part` (``by``, key).
-        single_group, ledger, random_state
-            As for `estimate`.
-        """
-        return answer_share_parts(
-            self, by, summaries, single_group=single_group, ledger=ledger, random_state=random_state
-        )
+        """Blend the groups' shares, category by category."""
+        trusted = None if released is None else GroupShares.of_release(released, self.n_sums)
+        blended = blend(trusted, groups.evidence, n_users=groups.n_users)
+        return Frequencies(self, blended, privacy=statement, tied=groups.tied, implausible_reports=groups.implausible)

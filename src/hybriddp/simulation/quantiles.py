@@ -24,11 +24,11 @@ from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.distribution.quantile import asked, quantile
 from hybriddp.distribution.study import DistributionStudy
-from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import ParameterError
 from hybriddp.grid import read_only
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.distributions import population
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +211,11 @@ def play_quantiles(
     """One trial: both groups are drawn from their crowds, report, and are estimated together."""
     values, reports = None, None
     if n_trusted:
-        values = BinCounts(study.digest, tuple(_drawn_bins(study, trusted, n_trusted, rng).tolist()))
+        bins = tuple(_drawn_bins(study, trusted, n_trusted, rng).tolist())
+        values = TrustedSummary(study.digest, n_trusted, bins)
     if n_local:
         counts = report_counts(study.channel, _drawn_bins(study, local, n_local, rng), rng)
-        reports = PatternCounts(study.digest, tuple(counts.ravel().tolist()), tied=True, seeded=True)
+        reports = LocalSummary.of_codes(study.digest, counts.ravel().tolist(), tied=True, seeded=True)
     alone = values is None or reports is None
     return study.estimate(trusted=values, local=reports, single_group=alone, random_state=rng)
 

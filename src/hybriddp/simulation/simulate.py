@@ -53,7 +53,7 @@ def simulate(
         ``"uniform(0, 80)"``. On the study's bounds: ``"beta(2, 8)"``, ``"uniform"``, ``"bernoulli(0.01)"``. What lies
         outside of the bounds is clamped, as in a study; `Simulation.outside` is which fraction of them.
     study : MeanStudy
-        The study as it would be run. With ``channel="laplace"`` it is the paper's own setting.
+        The study as it would be run.
     trusted_fraction : float
         Which fraction of the users trusts the curator, rounded to whole users.
     trials : int

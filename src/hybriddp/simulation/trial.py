@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
-from hybriddp.mean import Estimate, LaplaceSummary, LocalSummary, MeanStudy, TrustedSummary
-from hybriddp.mean.answer import weigh
-from hybriddp.mean.check import WeightRule
+from hybriddp.mean import Estimate, MeanStudy
+from hybriddp.mean.answer import WeightRule, weigh
 from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 from hybriddp.release.release import release
-from hybriddp.simulation.crowd import Crowd, code_counts, laplace_total
+from hybriddp.simulation.crowd import Crowd, code_counts
 from hybriddp.study.result import Statement
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 ESTIMATORS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance", "adaptive")
 """Every estimator that can be simulated, ours last; numbers are fixed weights."""
@@ -56,14 +55,14 @@ def play(scene: Scene, rng: np.random.Generator) -> Trial:
     n_users = trusted.count + local.count
     truth = (trusted.total + local.total) / (n_users * UNITS)
     reported = reports(study, local, rng)
-    raw = TrustedSummary(study.digest, trusted.count, trusted.total)
+    raw = TrustedSummary(study.digest, trusted.count, (trusted.total,))
     theirs = None
     if raw.count:
         theirs = TrustedStatistics.of(release(study.statistic(raw), study.cost, random_state=rng))
-    told = reported.statistics(study.channel)
+    told = study.decode(reported)
     everybody: LocalStatistics | None = None
     if "full-local" in scene.estimators:
-        everybody = (reported + reports(study, trusted, rng)).statistics(study.channel)
+        everybody = study.decode(reported + reports(study, trusted, rng))
     statement = Statement.of(study, released=True, counted=False, seeded=True)
 
     def answer(name: str | float) -> Estimate:
@@ -75,11 +74,9 @@ def play(scene: Scene, rng: np.random.Generator) -> Trial:
     return Trial(study.bounds[0] + study.width * truth, tuple(answer(name) for name in scene.estimators))
 
 
-def reports(study: MeanStudy, crowd: Crowd, rng: np.random.Generator) -> LocalSummary | LaplaceSummary:
-    """The summary of what the crowd's devices send."""
-    if isinstance(study.channel, DiscreteLaplace):
-        return LaplaceSummary(study.digest, crowd.count, laplace_total(study.channel, crowd, rng))
-    return LocalSummary(study.digest, tuple(code_counts(study.channel, crowd, rng).tolist()))
+def reports(study: MeanStudy, crowd: Crowd, rng: np.random.Generator) -> LocalSummary:
+    """Summarize the reports that the crowd's devices send."""
+    return LocalSummary.of_codes(study.digest, code_counts(study.channel, crowd, rng).tolist())
 
 
 @dataclass(frozen=True, slots=True)

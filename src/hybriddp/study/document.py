@@ -1,7 +1,6 @@
 """`Document`: what is public, has exactly one text, and is known by the digest of that text."""
 
 import hashlib
-import json
 import re
 from typing import Any, ClassVar, Self
 
@@ -16,6 +15,7 @@ class Document:
 
     _what: ClassVar[str]  # in errors
     _kind: ClassVar[str]  # in its text
+    _version: ClassVar[int] = 2
 
     def _content(self) -> dict[str, Any]:
         """What its text holds beside type and version, as plain values."""
@@ -28,11 +28,11 @@ class Document:
 
     def fields(self) -> dict[str, Any]:
         """The document as plain values."""
-        return {"type": self._kind, "version": 2, **self._content()}
+        return {"type": self._kind, "version": self._version, **self._content()}
 
     def to_json(self) -> str:
         """The document as text."""
-        return json.dumps(self.fields(), separators=(",", ":"), ensure_ascii=False)
+        return _check.compact(self.fields())
 
     @property
     def digest(self) -> str:
@@ -52,14 +52,14 @@ class Document:
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
         """The document with these plain values; `ProtocolError` if they are not one."""
-        known = isinstance(fields, dict) and fields.get("type") == cls._kind and fields.get("version") == 2
+        known = isinstance(fields, dict) and (fields.get("type"), fields.get("version")) == (cls._kind, cls._version)
         remedy = "write it anew with this version of hybriddp"
-        cls.require(known, f"its text is not of type {cls._kind}, version 2; {remedy}")
+        cls.require(known, f"its text is not of type {cls._kind}, version {cls._version}; {remedy}")
         try:
             return cls._read(fields)
         except ProtocolError:
             raise
-        except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
             raise ProtocolError(f"The {cls._what} is refused: it is incomplete or malformed ({reason}).") from None
 
     @classmethod
@@ -80,8 +80,3 @@ def parsed(text: str, what: str) -> dict[str, Any]:
         return _check.json_fields(text)
     except ValueError:
         raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.") from None
-
-
-def compact(content: dict[str, Any]) -> str:
-    """The JSON that studies are written in: no spaces, and letters as they are."""
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)

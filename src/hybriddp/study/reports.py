@@ -7,7 +7,7 @@ look like spread-out values at a large one). So `Reports` carry the digest of th
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -143,15 +143,13 @@ class Received:
     """Whether they were drawn with a seed: then they protect nobody."""
 
 
-def receive(reports: Reports | ArrayLike, *, between: tuple[int, int], check_digest: Callable[[str], None]) -> Received:
-    """The codes from the first to the last that a device can send.
+def receive(reports: Reports | ArrayLike, *, between: tuple[int, int]) -> Received:
+    """Read the codes from the first to the last that a device can send.
 
     Plain integers are taken at their word: nothing ties them to a study.
     """
-    tied = seeded = False
-    if isinstance(reports, Reports):
-        check_digest(reports.study)
-        tied, seeded = True, reports.seeded
+    tied = isinstance(reports, Reports)
+    seeded = isinstance(reports, Reports) and reports.seeded
     if np.ma.is_masked(reports):
         raise DataError("reports must all be there, but some are masked. Leave them out first.")
     array = np.atleast_1d(np.asarray(as_array(reports, "reports")))

@@ -1,50 +1,60 @@
-"""`Study`: what a mean, frequencies and a distribution have in common.
+"""`Study`: the pipeline of every kind of study, from values on devices to an answer from both groups.
 
-A study is public and frozen: a name, a promise, whom it is about, and a text. Its digest is how reports, summaries and
-ledgers know it.
+A study is a public document: a name, a promise, a channel, whom it is about. Its digest is how reports, summaries and
+ledgers know it. A kind of study says how values become reports and sums, what is released and how the groups are
+combined. The rest is written here once, and the order is always the same: check and decode, charge, draw.
 """
 
-import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+import json
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cached_property
-from typing import Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
 from hybriddp import _check
-from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.privacy import Privacy
+from hybriddp.channels.channel import channel_from_json
+from hybriddp.errors import ParameterError
+from hybriddp.randomness import simulation_generator
+from hybriddp.release.charging import Charged
 from hybriddp.release.event import Part
-from hybriddp.release.release import ReleaseCost
-from hybriddp.study.reports import Received, Reports, receive, refuse_bad_reports
+from hybriddp.release.ledger.ledger import Ledger, require_ledger
+from hybriddp.release.release import ReleasedNumbers, Seed, release_all
+from hybriddp.release.statistic import Statistic
+from hybriddp.study.groups import EvidenceT, Groups, Options, OptionsT, Pair, groups_of_parts
+from hybriddp.study.question import DeviceQuestion
+from hybriddp.study.reports import Reports
+from hybriddp.study.result import Statement
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
-EMPTY = "Both groups are empty."
-"""What is said of a study, or of a part of the users, that nobody took part in."""
+ResultT = TypeVar("ResultT")
 
 
-class Study(ABC):
-    """What every study can do, whatever it is about."""
+class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
+    """A study of some kind: frozen, the same on devices, at the curator and in every record.
 
-    name: str
-    privacy: Privacy
+    Its type parameters are what reports are decoded to, the options of an estimate, and the result.
+    """
+
+    _options: ClassVar[type[Any]] = Options  # of an estimate, with defaults
+    contribution: ClassVar[tuple[int, int]] = (1, 1)
+    """The least and the most that one trusted user adds to all sums together."""
+
     min_group_size: int
-    users: Part | None
 
-    @property
-    def title(self) -> str:
-        """The name, and whom it is about if not everybody."""
-        return self.name if self.users is None else f"{self.name} [{self.users}]"
-
-    @property
-    def short_title(self) -> str:
-        """The title, cut off where it is too long for a line."""
-        return self.title if len(self.title) <= 60 else f"{self.title[:59]}…"
+    def _fill(self, **values: Any) -> None:  # noqa: ANN401  (of the fields of a kind)
+        """Check what all studies have in common, and set the fields."""
+        _check.integer("min_group_size", values["min_group_size"], at_least=1)
+        if not isinstance(values["users"], Part | None):
+            raise ParameterError("users", "None or a Part", values["users"])
+        super()._fill(**{**values, "min_group_size": int(values["min_group_size"])})
 
     # Whom it is about
 
     def part(self, by: str, key: str | int) -> Self:
-        """The same study of only those users whose public key is this one, for example ``part("country", "DE")``.
+        """Return the study of only those users whose public key is this one, for example ``part("country", "DE")``.
 
         Nobody has two keys, so a user who is in one part pays for that part only. Who has which key is public.
         """
@@ -52,77 +62,158 @@ class Study(ABC):
             raise ParameterError("by", f"used on the study of everybody, not on that of {self.users}", by)
         return self.with_users(Part(by, key))
 
-    @abstractmethod
     def with_users(self, users: Part | None) -> Self:
-        """The same study of other users."""
+        """Return the same study of other users."""
+        study = object.__new__(type(self))
+        study._fill(**{**{name: getattr(self, name) for name in self._names()}, "users": users})
+        return study
 
     @cached_property
     def whole_digest(self) -> str:
         """The digest of the study of everybody: users pay once for it, in whichever part they are."""
         return self.digest if self.users is None else self.with_users(None).digest
 
-    @property
-    def cost(self) -> ReleaseCost:
-        """What a release, or an estimate from reports alone, costs each user."""
-        return ReleaseCost(self.whole_digest, self.name, self.privacy, self.privacy, self.users)
+    # Text
 
-    # As text
+    def _last_fields(self) -> dict[str, Any]:
+        """Return the fields that end the text of every kind: channel and users."""
+        return {"channel": json.loads(self.channel.to_json()), "users": self.users and asdict(self.users)}
+
+    @classmethod
+    def _read_last(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Read and verify the channel and the users of a text."""
+        channel = channel_from_json(_check.compact(content["channel"]), epsilon=content["epsilon"])
+        return {"channel": channel, "users": content["users"] and Part(**content["users"])}
+
+    # Reports and summaries
+
+    @property
+    @abstractmethod
+    def n_sums(self) -> int:
+        """Number of exact sums that summarize the trusted group."""
 
     @abstractmethod
-    def to_json(self) -> str:
-        """The study as text, the channel included."""
+    def summarize_trusted(self, values: ArrayLike) -> TrustedSummary:
+        """Summarize the trusted group's values as exact sums: not private.
 
-    def device_json(self) -> str:
-        """The text that devices get and need."""
-        return self.to_json()
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the text that devices get, by which reports, summaries and ledgers know the study."""
-        return hashlib.sha256(self.device_json().encode()).hexdigest()
-
-    def check_digest(self, digest: str, what: str) -> None:
-        """Raise `ProtocolError` unless reports or files with this digest were made for this study.
-
-        A part of the users takes what was made for the study of everybody: the devices did the same.
+        Missing, NaN and infinite values are left out and counted.
         """
-        if digest not in (self.digest, self.whole_digest):
-            mine = f"{self.digest[:12]}… ({self.title!r})"
-            raise ProtocolError(f"The {what} belong to study {digest[:12]}…, not to {mine}.")
 
-    # Reports
-
-    @property
     @abstractmethod
-    def reports_between(self) -> tuple[int, int]:
-        """The smallest and the largest report that a device can send."""
+    def decode(self, local: LocalSummary) -> EvidenceT:
+        """Decode reports, of which there are some, with the study's channel."""
 
-    def receive(self, reports: Reports | ArrayLike) -> Received:
-        """The reports that can have been made for this study; those of another one are refused."""
-        between = self.reports_between
-        return receive(reports, between=between, check_digest=lambda digest: self.check_digest(digest, "reports"))
+    # Estimates
 
-    def refuse_bad_reports(self, rejected: int, count: int) -> None:
-        """Raise `DataError` if more than one in a hundred reports is invalid."""
-        refuse_bad_reports(rejected, count, between=self.reports_between)
+    @abstractmethod
+    def statistic(self, trusted: TrustedSummary) -> Statistic:
+        """Return the only numbers about the trusted group that leave the curator, and how far one user moves them."""
+
+    def check_options(self, groups: Groups[EvidenceT, OptionsT]) -> None:
+        """Raise `DataError` if the groups cannot be combined as the options ask for."""
+
+    @abstractmethod
+    def combine(
+        self, groups: Groups[EvidenceT, OptionsT], released: ReleasedNumbers | None, statement: Statement
+    ) -> ResultT:
+        """Combine the groups: post-processing of private numbers.
+
+        Noise and numbers of people come from ``groups`` and ``released``, not from the study.
+        """
+
+    def estimate(
+        self,
+        *,
+        trusted: TrustedSummary | ArrayLike | None,
+        local: LocalSummary | Reports | ArrayLike | None,
+        single_group: bool = False,
+        ledger: Ledger | None = None,
+        random_state: Seed = None,
+        **options: Any,  # noqa: ANN401
+    ) -> ResultT:
+        """Estimate from both groups: the only release about the trusted group.
+
+        Parameters
+        ----------
+        trusted : TrustedSummary or array_like
+            The trusted group's raw values, or their summary.
+        local : LocalSummary, Reports or array_like
+            The local group's reports, or their summary; plain integers are accepted, but not tied to the study.
+        single_group : bool
+            Whether an empty group is fine: the answer is then that of a single model, and says so.
+        ledger : Ledger, optional
+            Where the cost is written down before anything is drawn.
+        random_state : int or numpy.random.Generator, optional
+            For simulation only: the result says that it is not a private release.
+        **options
+            How the groups are combined: see `hybriddp.mean.WeightRule` and `hybriddp.distribution.FitOptions`.
+        """
+        require_ledger(ledger)
+        groups = Groups.of(self, trusted, local, self._options(**options), single_group=single_group)
+        estimates: dict[None, ResultT] = _estimates({None: groups}, ledger, random_state)
+        return estimates[None]
+
+    def estimate_parts(
+        self,
+        by: str,
+        summaries: Mapping[Any, Pair],
+        *,
+        single_group: bool = False,
+        ledger: Ledger | None = None,
+        random_state: Seed = None,
+        **options: Any,  # noqa: ANN401
+    ) -> dict[str | int, ResultT]:
+        """Estimate every part of the users, for example every country.
+
+        Nobody is in two parts, so every user pays for one release only. If one of the parts cannot be estimated or
+        paid for, none is.
+
+        Parameters
+        ----------
+        by : str
+            What the users are grouped by.
+        summaries : mapping
+            For each public key the pair of summaries of `part` (``by``, key), as `hybriddp.summarize` gives them.
+        single_group, ledger, random_state, **options
+            As for `estimate`.
+
+        Examples
+        --------
+        >>> from hybriddp import MeanStudy
+        >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
+        >>> parts = {}
+        >>> for key, minutes in {"DE": 60.0, "FR": 90.0}.items():
+        ...     part = study.part("country", key)
+        ...     codes = part.randomize([minutes] * 50_000, random_state=1)
+        ...     parts[key] = part.summarize_trusted([minutes] * 500), part.summarize_local(codes)
+        >>> estimates = study.estimate_parts("country", parts, random_state=2)
+        >>> {key: round(estimate.value) for key, estimate in estimates.items()}
+        {'DE': 60, 'FR': 90}
+        """
+        require_ledger(ledger)
+        parts = groups_of_parts(self, by, summaries, self._options(**options), single_group=single_group)
+        rng = None if random_state is None else simulation_generator(random_state, "parts")
+        return _estimates(parts, ledger, rng)
 
 
-def check_study(name: str, what: str, min_group_size: int, users: Part | None) -> None:
-    """Raise `ParameterError` if what all studies are given is not in order."""
-    _check.text("name", name, what)
-    _check.integer("min_group_size", min_group_size, at_least=1)
-    if users is not None and not isinstance(users, Part):
-        raise ParameterError("users", "None or a Part", users)
-
-
-def refused_parts(problems: Sequence[str], n_parts: int) -> DataError:
-    """The error that some parts of the users cannot be estimated, so that none is; a sentence per part, up to five."""
-    empty = any(problem.endswith(EMPTY) for problem in problems)
-    remedy = " Leave keys that nobody has out, or check their spelling." if empty else ""
-    return DataError(f"{len(problems)} of {n_parts} parts cannot be estimated. {' '.join(problems[:5])}{remedy}")
-
-
-def require_same_text(study: Study, text: str) -> None:
-    """Raise `ProtocolError` unless a text is what its study would be written as: one study has one digest."""
-    if study.to_json() != text:
-        raise ProtocolError("The text is not in the form that studies are written in. Write it anew with to_json.")
+def _estimates(parts: Mapping[Any, Groups[Any, Any]], ledger: Ledger | None, random_state: Seed) -> dict[Any, Any]:
+    """Release the statistics of all parts together, after everything was checked, and combine each part."""
+    asked = {
+        key: (groups.study.statistic(groups.released), groups.study.cost)
+        for key, groups in parts.items()
+        if groups.released is not None
+    }
+    reports = [groups.study.cost for groups in parts.values() if groups.is_from_reports]
+    batch = release_all(list(asked.values()), reports, ledger=ledger, random_state=random_state)
+    released = dict(zip(asked, batch.released, strict=True))
+    seeded, estimates = random_state is not None, {}
+    for key, groups in parts.items():
+        numbers = released.get(key)
+        statement = Statement.of(
+            groups.study,
+            released=numbers is not None,
+            counted=numbers is not None and numbers.counted,
+            seeded=seeded or groups.seeded,
+        ).charged(batch.charged if groups.is_from_reports else Charged.NOT)
+        estimates[key] = groups.study.combine(groups, numbers, statement)
+    return estimates

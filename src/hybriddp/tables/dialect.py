@@ -7,9 +7,8 @@ half of Europe and one and a bit elsewhere, and read the wrong way an answer is 
 
 import codecs
 import gzip
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hybriddp.errors import DataError, ParameterError, raise_unchained
@@ -32,10 +31,15 @@ _WORDS = {
 }
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
          (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
-_EXPONENT = re.compile(r"[eE][+-]?\d+$")
-_GROUPED = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"  # a fraction, or thousands
-_WHOLE = r"^[+-]?\d+$"
-_FRACTION = r"^[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?$"
+_OTHER = {".": ",", ",": "."}
+_KINDS = ("decimal", "thousands", "doubtful")
+# One mark; several, of which the last is M; M several times; and M before three digits: a fraction, or thousands.
+_PATTERNS = (
+    r"^[+-]?\d*M\d*([eE][+-]?\d+)?$",
+    r"^[+-]?[\d.,]*O[\d.,]*M\d*([eE][+-]?\d+)?$",
+    r"^[+-]?\d*(M\d*){2,}([eE][+-]?\d+)?$",
+    r"^[+-]?[1-9]\d{0,2}M\d{3}$",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +128,7 @@ def detect(file: File, csv: CsvFormat, wanted: Sequence[str], numbers: Sequence[
     if csv.decimal is not None:
         return Dialect(separator, encoding, csv.decimal, csv.thousands)
     frame = _texts(text, separator)
-    columns = [name for name in frame.columns if name.strip() in numbers]
-    cells = [cell.strip() for name in columns for cell in frame[name].drop_nulls()]
+    cells = frame.select(name for name in frame.columns if name.strip() in numbers)
     return _marked(file, cells, Dialect(separator, encoding, None, csv.thousands), csv)
 
 
@@ -200,60 +203,52 @@ def _texts(text: str, separator: str, n_rows: int | None = None) -> "pl.DataFram
         return pl.DataFrame()
 
 
-def _marked(file: File, cells: Iterable[str], found: Dialect, csv: CsvFormat) -> Dialect:
-    """What was found so far, with the decimal mark and the mark between thousands."""
+def _marked(file: File, cells: "pl.DataFrame", dialect: Dialect, csv: CsvFormat) -> Dialect:
+    """Add the decimal mark and the mark between thousands to a dialect."""
     if csv.thousands in (",", "."):
-        return replace(found, decimal="." if csv.thousands == "," else ",")
-    seen = _Seen()
-    missing = {*MISSING_WORDS, *(word.lower() for word in csv.missing), ""}
-    for cell in cells:
-        if cell.lower() not in missing:
-            seen.look(cell.replace(csv.thousands, "") if csv.thousands else cell)
-    decimals = seen.decimals | {"." if mark == "," else "," for mark in seen.thousands}
+        return replace(dialect, decimal=_OTHER[csv.thousands])
+    seen = _seen(cells.lazy(), csv) if cells.width else {}
+    decimals, thousands, doubtful = ({mark for mark in _OTHER if seen.get(kind + mark)} for kind in _KINDS)
+    decimals |= {_OTHER[mark] for mark in thousands}
     if len(decimals) == 1:
-        decimal = decimals.pop()
-        other = "," if decimal == "." else "."
-        grouped = other in seen.thousands or other in seen.doubtful
-        return replace(found, decimal=decimal, thousands=csv.thousands or (other if grouped else None))
-    if csv.thousands is not None and seen.doubtful == {"."} and not decimals:
-        return replace(found, decimal=".")  # thousands are separated by something else
+        (decimal,) = decimals
+        other = _OTHER[decimal]
+        return replace(
+            dialect, decimal=decimal, thousands=csv.thousands or (other if other in thousands | doubtful else None)
+        )
+    if csv.thousands is not None and doubtful == {"."} and not decimals:
+        return replace(dialect, decimal=".")  # thousands are separated by something else
     # People with decimal commas separate by ; and tables that Excel writes for them, by tabs.
-    if decimals or "," in seen.doubtful or (seen.doubtful and found.separator != ","):
-        raise two_ways(file.name)
-    if found.separator == ";":
-        return found
-    return replace(found, decimal=".", certain=csv.thousands is not None)
+    if decimals or "," in doubtful or (doubtful and dialect.separator != ","):
+        raise _two_ways(file.name)
+    if dialect.separator == ";":
+        return dialect
+    return replace(dialect, decimal=".", certain=csv.thousands is not None)
 
 
-@dataclass(slots=True)
-class _Seen:
-    """Which marks were seen, and what they must mean."""
+def _seen(frame: "pl.LazyFrame", csv: CsvFormat) -> dict[str, bool]:
+    """Find which marks stand in numbers of columns of texts: before fractions, between thousands, or either."""
+    import polars as pl
 
-    decimals: set[str] = field(default_factory=set)
-    thousands: set[str] = field(default_factory=set)
-    doubtful: set[str] = field(default_factory=set)
-
-    def look(self, cell: str) -> None:
-        """Take a cell into account; one that is no number is left to the reader."""
-        body = _EXPONENT.sub("", cell).lstrip("+-")
-        if not body or not re.fullmatch(r"[\d.,]+", body):
-            return
-        dots, commas = body.count("."), body.count(",")
-        mark = "." if dots else ","
-        if dots and commas:
-            last = max(body.rfind("."), body.rfind(","))
-            self.decimals.add(body[last])
-            self.thousands.add("," if body[last] == "." else ".")
-        elif dots > 1 or commas > 1:
-            self.thousands.add(mark)
-        elif dots or commas:
-            whole, fraction = body.split(mark)
-            plain = len(fraction) == 3 and 1 <= len(whole) <= 3 and not whole.startswith("0")
-            (self.doubtful if plain and body == cell.lstrip("+-") else self.decimals).add(mark)
+    text = pl.all().str.strip_chars()
+    text = pl.when(~text.is_in(list(csv.missing))).then(text)
+    text = text if csv.thousands is None else text.str.replace_all(csv.thousands, "", literal=True)
+    looks: dict[str, pl.Expr] = {"whole": text.str.contains(r"^[+-]?\d+$")}
+    for mark, other in _OTHER.items():
+        one, last, two, grouped = (
+            text.str.contains(pattern.replace("M", f"[{mark}]").replace("O", f"[{other}]")) for pattern in _PATTERNS
+        )
+        looks |= {f"decimal{mark}": (one & ~grouped) | last, f"doubtful{mark}": grouped}
+        looks[f"thousands{mark}"] = two
+        looks[f"last{mark}"] = last
+    found = frame.select(pl.any_horizontal(look.any()).alias(name) for name, look in looks.items())
+    row: dict[str, bool] = found.collect(engine="streaming").row(0, named=True)
+    return {name: bool(some) for name, some in row.items()} | {
+        f"thousands{mark}": bool(row[f"thousands{mark}"] or row[f"last{other}"]) for mark, other in _OTHER.items()
+    }
 
 
-def two_ways(name: str) -> DataError:
-    """The error that the numbers of a file can be read in two ways."""
+def _two_ways(name: str) -> DataError:
     return DataError(
         f"{name} has numbers that can be read in two ways, since . and , may stand before a fraction or "
         "between thousands. Say what they mean with --decimal, and --thousands if they are separated "
@@ -261,7 +256,7 @@ def two_ways(name: str) -> DataError:
     )
 
 
-def refuse_doubtful(frame: "pl.LazyFrame", cells: Mapping[str, "pl.Expr"], name: str, *, likely: bool) -> None:
+def refuse_doubtful(frame: "pl.LazyFrame", columns: Sequence[str], name: str, csv: CsvFormat, *, likely: bool) -> None:
     """Raise `DataError` if dots may stand between thousands in columns of texts.
 
     A dot stands before a fraction for certain if any cell of the file can be read in no other way, such as ``0.5``. If
@@ -272,18 +267,11 @@ def refuse_doubtful(frame: "pl.LazyFrame", cells: Mapping[str, "pl.Expr"], name:
     import polars as pl
 
     # Most files that come here are of integers, and a search for a dot costs much less than one for numbers.
-    dots = [cell.str.contains(".", literal=True).any().alias(str(i)) for i, cell in enumerate(cells.values())]
+    dots = [pl.col(column).str.contains(".", literal=True).any() for column in columns]
     if not dots or not any(frame.select(dots).collect(engine="streaming").row(0)):
         return
-    looks: dict[str, pl.Expr] = {}
-    for i, cell in enumerate(cells.values()):
-        text = cell.str.strip_chars()
-        grouped = text.str.contains(_GROUPED)
-        looks |= {f"grouped{i}": grouped.any(), f"whole{i}": text.str.contains(_WHOLE).any()}
-        looks[f"certain{i}"] = (text.str.contains(_FRACTION) & ~grouped).any()
-    found = frame.select(**looks).collect(engine="streaming").row(0, named=True)
-    if any(found[f"certain{i}"] for i in range(len(cells))):
-        return
-    for i in range(len(cells)):
-        if found[f"grouped{i}"] and (found[f"whole{i}"] or not likely):
-            raise two_ways(name)
+    seen = [_seen(frame.select(column), csv) for column in columns]
+    if not any(column["decimal."] for column in seen) and any(
+        column["doubtful."] and (column["whole"] or not likely) for column in seen
+    ):
+        raise _two_ways(name)

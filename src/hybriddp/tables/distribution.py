@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hybriddp.channels.masked import N_BINS
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.study import DistributionStudy
-from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.grid import UNITS
+from hybriddp.study.summary import TrustedSummary
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
 from hybriddp.tables.frames import Cells, Frame, nw
@@ -60,21 +60,16 @@ class DistributionQuery(NumberQuery):
         def counted(batches: Iterator["pa.RecordBatch"]) -> Iterator[NDArray[np.int64]]:
             for batch in batches:
                 some = study.summarize_trusted(batch.column(0).to_numpy(zero_copy_only=False))  # nulls become NaN
-                yield np.array([*some.counts, some.rejected, some.clamped], np.int64)
+                yield np.array([*some.sums, some.missing, some.clamped], np.int64)
 
         *bins, rejected, clamped = sum(computed(frame.select(x=x), counted, np.int64), np.zeros(N_BINS + 2, np.int64))
         rows = [{"item": i, "rows": int(n), "count": int(n)} for i, n in enumerate(bins) if n]
         return [*rows, {"rows": int(rejected), "clamped": int(clamped)}]
 
-    def trusted_summary(self, study: DistributionStudy, tally: Tally) -> BinCounts:
+    def trusted_summary(self, study: DistributionStudy, tally: Tally) -> TrustedSummary:
         """Return one count per bin."""
-        counts = tuple(tally.items[i] for i in range(N_BINS))
-        return BinCounts(study.digest, counts, tally.sums["neither"], tally.sums["clamped"])
-
-    def local_summary(self, study: DistributionStudy, tally: Tally) -> PatternCounts:
-        """Return one count per report: a pattern and a code as one integer."""
-        counts = tuple(tally.codes[code] for code in range(study.channel.n_codes))
-        return PatternCounts(study.digest, counts, tally.bad, **tally.flags)
+        counts, n = tuple(tally.items[i] for i in range(N_BINS)), tally.sums
+        return TrustedSummary(study.digest, n["count"], counts, n["neither"], clamped=n["clamped"])
 
 
 # Bins

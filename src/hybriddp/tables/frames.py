@@ -221,16 +221,11 @@ def read_columns(
     csv: CsvFormat | None = None,
 ) -> "pl.DataFrame":
     """Columns of numbers, of items that are texts, and others, of a file, or of several named with ``*``."""
-    polars = require_polars()
-    files = expand([str(path)])
     wanted = Wanted(numbers=columns, texts=items, others=others, items=items, csv=csv or CsvFormat())
-    with reading([str(path)], partial(bad_cell, files, wanted)):
-        parts = open_files(files, "polars", wanted)
-        for frame in parts:
-            for column in wanted.required:
-                require_column(column, frame.collect_schema().names(), path.name)
-        frame = polars.concat([frame.select(wanted.required) for frame in parts], how="vertical_relaxed")
-        read: pl.DataFrame = frame.collect()
+    source = TableSource.of(path, None, wanted)
+    parts = [frame.to_native().select(wanted.required) for frame in source.frames()]
+    with source.reading():
+        read: pl.DataFrame = require_polars().concat(parts, how="vertical_relaxed").collect()
     for column in columns:
         if not read.schema[column].is_numeric():
             raise DataError(f"Column {column!r} must hold numbers, but holds {read.schema[column]}.")

@@ -8,17 +8,14 @@ as other, as in `HeavyHitterStudy.summarize_trusted`. Reports on a list, or on a
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hybriddp.items.counts import ItemCounts
-from hybriddp.items.discovery import DiscoveryCounts, DiscoveryQuestion
-from hybriddp.items.records import is_missing, shown_item
+from hybriddp.items.discovery import DiscoveryQuestion
+from hybriddp.items.records import shown_item
 from hybriddp.items.study import HeavyHitterStudy
-from hybriddp.shares.categories import OTHER
-from hybriddp.study.reports import Reports
+from hybriddp.shares.categories import OTHER, is_missing
 from hybriddp.tables.frames import Converter, nw
 from hybriddp.tables.query import Answers, ItemsQuery
-from hybriddp.tables.tally import Key, Tally
+from hybriddp.tables.tally import Tally
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,26 +33,6 @@ class ItemQuery(ItemsQuery):
         return self.study.discovery
 
     @property
-    def label(self) -> str:
-        """The question by its digest and name, for errors."""
-        return f"{self.question.digest[:12]}… ({self.study.name!r})"
-
-    @property
-    def text(self) -> str:
-        """Text of the question."""
-        return self.question.to_json()
-
-    @property
-    def whole_digests(self) -> set[str]:
-        """Digest of the question, which reports carry."""
-        return {self.question.digest}
-
-    @property
-    def reports_between(self) -> tuple[int, int]:
-        """The smallest and the largest report that a device can send."""
-        return 0, self.question.n_codes - 1
-
-    @property
     def numbers(self) -> list[str]:
         """Reports."""
         return [] if self.report is None else [self.report]
@@ -70,10 +47,6 @@ class ItemQuery(ItemsQuery):
         there = ~column.is_null().to_numpy(zero_copy_only=False)
         return [shown_item(item) for item in column.to_pylist() if item is not None], there
 
-    def summarize_reports(self, reports: Reports, key: Key | None) -> DiscoveryCounts:  # noqa: ARG002
-        """Summarize reports; there are no keys."""
-        return self.question.summarize(reports)
-
     def trusted_summary(self, study: HeavyHitterStudy, tally: Tally) -> ItemCounts:
         """Return how many users have each item."""
         self.refuse_unfit(tally, "texts")
@@ -83,10 +56,9 @@ class ItemQuery(ItemsQuery):
         del counts[OTHER]
         return ItemCounts(study.digest, tally.sums["count"], counts, tally.sums["neither"])
 
-    def local_summary(self, study: HeavyHitterStudy, tally: Tally) -> DiscoveryCounts:
-        """Return one count per code."""
-        counts = np.array([tally.codes[code] for code in range(study.discovery.n_codes)], np.int64)
-        return DiscoveryCounts(study.discovery.digest, counts, tally.bad, **tally.flags)
+    def local_summary(self, study: HeavyHitterStudy, tally: Tally) -> Any:  # noqa: ANN401
+        """Summarize the local users, who answer the question of local discovery."""
+        return super().local_summary(study.discovery, tally)
 
 
 def _plain(objects: list[Any]) -> tuple[list[Any], Any]:

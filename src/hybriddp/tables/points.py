@@ -7,8 +7,9 @@ same to the last bit. For other statistics the points are read in batches.
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import chain
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from hybriddp.kmeans.study import Box, KMeansStudy, grid_position, place_coordin
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import TableSource, nw
+from hybriddp.tables.frames import Cells, Frame, Table, TableSource, nw
 from hybriddp.tables.text import Wanted
 from hybriddp.tables.trust import Trust, refuse_unclear
 
@@ -33,7 +34,7 @@ NOWHERE = -1
 
 
 def trusted_points(
-    table: Any,  # noqa: ANN401
+    table: Table,
     study: KMeansStudy,
     *,
     columns: Sequence[str],
@@ -41,7 +42,7 @@ def trusted_points(
     engine: str | None = None,
     csv: CsvFormat | None = None,
 ) -> "TrustedTable":
-    """The trusted users of a table, for `HybridKMeansServer`.
+    """Open the trusted users of a table, for `HybridKMeansServer`.
 
     Parameters
     ----------
@@ -69,66 +70,20 @@ def trusted_points(
     >>> points.count, points.clamped, points.rejected
     (3, 1, 1)
     """
-    names = _names(study, columns)
-    trust = None if trusted_if is None else Trust.of(trusted_if)
-    return TrustedTable(_source(table, names, trust, engine, csv), names, study.box, trust)
-
-
-def untrusted_points(
-    table: Any,  # noqa: ANN401
-    study: KMeansStudy,
-    *,
-    columns: Sequence[str],
-    trusted_if: str | None = None,
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-) -> FloatArray:
-    """The points of those who do not trust, for a simulation: real ones never leave their devices.
-
-    Parameters are those of `trusted_points`; without ``trusted_if`` nobody trusts. Rows that are no points are left
-    out.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10)], epsilon=1)
-    >>> table = pl.DataFrame({"x": [1.0, 9.0, None], "consent": ["yes", "no", "no"]})
-    >>> untrusted_points(table, study, columns=["x"], trusted_if="consent")
-    array([[9.]])
-    """
-    names, trust = _names(study, columns), None if trusted_if is None else Trust.of(trusted_if)
-    source = _source(table, names, trust, engine, csv)
-    found = []
-    for frame in source.frames():
-        with source.reading():
-            rest = _floats(_of_trust(frame, trust, trusting=False), names)
-            found += list(computed(rest, _finite_rows, np.float64))
-    return np.concatenate([np.empty(0), *found]).reshape(-1, len(names))
-
-
-def _names(study: KMeansStudy, columns: Sequence[str]) -> list[str]:
     if not isinstance(study, KMeansStudy):
         raise ParameterError("study", "a KMeansStudy", type(study).__name__, shown_as="type")
     d = study.box.n_dimensions
     names = [] if isinstance(columns, str) else list(columns)
     if len(names) != d or not all(isinstance(name, str) for name in names) or len(set(names)) < d:
         raise ParameterError("columns", f"the names of {d} columns, one for each pair of bounds", columns)
-    return names
-
-
-def _source(
-    table: Any,  # noqa: ANN401
-    names: Sequence[str],
-    trust: Trust | None,
-    engine: str | None,
-    csv: CsvFormat | None,
-) -> TableSource:
+    trust = None if trusted_if is None else Trust.of(trusted_if)
     others = [] if trust is None or trust.column in names else [trust.column]
-    return TableSource.of(table, engine, Wanted(numbers=names, others=others, csv=csv or CsvFormat()))
+    source = TableSource.of(table, engine, Wanted(numbers=names, others=others, csv=csv or CsvFormat()))
+    return TrustedTable(source, study.box, trust)
 
 
-def _of_trust(frame: Any, trust: Trust | None, *, trusting: bool = True) -> Any:  # noqa: ANN401
-    """The rows of those who trust, or of those who do not; `DataError` if a row says neither."""
+def _of_trust(frame: Frame, trust: Trust | None, *, trusting: bool = True) -> Frame:
+    """Select the rows of those who trust, or of those who do not; `DataError` if a row says neither."""
     if trust is None:
         return frame
     trusts, unclear = trust.expressions(frame.collect_schema()[trust.column])
@@ -137,8 +92,8 @@ def _of_trust(frame: Any, trust: Trust | None, *, trusting: bool = True) -> Any:
     return frame.filter(trusts if trusting else ~trusts)
 
 
-def _floats(frame: Any, columns: Sequence[str]) -> Any:  # noqa: ANN401
-    """The coordinates as floats, in columns that are called x0, x1, …; `DataError` if the table has none."""
+def _floats(frame: Frame, columns: Sequence[str]) -> Frame:
+    """Select the coordinates as floats, in columns that are called x0, x1, …; `DataError` if the table has none."""
     schema = frame.collect_schema()
     frames.require_columns(schema, columns, columns)
     return frame.select(**{f"x{j}": frames.as_float(schema[column], column) for j, column in enumerate(columns)})
@@ -161,28 +116,43 @@ class TrustedTable:
         How many rows are no points, since a coordinate is missing, NaN or infinite. Not private either.
     """
 
-    def __init__(self, source: TableSource, columns: Sequence[str], box: Box, trust: Trust | None = None) -> None:
-        self._source, self._columns, self.box = source, columns, box
-        found = source.frames()
+    def __init__(self, source: TableSource, box: Box, trust: Trust | None = None) -> None:
+        self._source, self._trust, self.box = source, trust, box
+        frames = source.frames()
         with source.reading():
-            self._frames = tuple(_of_trust(frame, trust) for frame in found)
+            self._frames = tuple(_of_trust(frame, trust) for frame in frames)
             counts = sum((self._rows(frame) for frame in self._frames), np.zeros(3, np.int64))
         self.count, self.clamped, self.rejected = (int(n) for n in counts)
 
+    def points(self, *, trusting: bool = True) -> FloatArray:
+        """Read the points, or those of users who do not trust, for a simulation: real ones never leave their devices.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10)], epsilon=1)
+        >>> table = pl.DataFrame({"x": [1.0, 9.0, None], "consent": ["yes", "no", "no"]})
+        >>> trusted_points(table, study, columns=["x"], trusted_if="consent").points(trusting=False)
+        array([[9.]])
+        """
+        points = [np.empty(0)]
+        for frame in self._source.frames():
+            with self._source.reading():
+                rows = self._floats(_of_trust(frame, self._trust, trusting=trusting))
+                points += list(computed(rows, _finite_rows, np.float64))
+        return np.concatenate(points).reshape(-1, self.box.n_dimensions)
+
     def exact(self, statistic: PointStatistic) -> NDArray[np.int64]:
-        """The statistic without noise."""
+        """Compute the statistic without noise."""
         with self._source.reading():
             if isinstance(statistic, Histogram) and statistic.grid.projection is None:
-                counts = np.zeros(statistic.size, np.int64)
-                for frame in self._frames:
-                    counts += self._histogram(frame, statistic.grid)
+                histograms = [self._histogram(frame, statistic.grid) for frame in self._frames]
+                counts = sum(histograms, np.zeros(statistic.size, np.int64))
                 self._require_same(int(counts.sum()))
                 return counts
-            total = np.zeros(1 + statistic.size, np.int64)
             work = partial(_sums, box=self.box, statistic=statistic)
-            for frame in self._frames:
-                for part in computed(self._floats(frame), work, np.int64):
-                    total += part
+            parts = [part for frame in self._frames for part in computed(self._floats(frame), work, np.int64)]
+            total = sum(parts, np.zeros(1 + statistic.size, np.int64))
         self._require_same(int(total[0]))
         return total[1:]
 
@@ -192,11 +162,11 @@ class TrustedTable:
                 f"The table had {self.count:,} points, now it has {count:,}. Nobody may be added meanwhile."
             )
 
-    def _floats(self, frame: Any) -> Any:  # noqa: ANN401
-        return _floats(frame, self._columns)
+    def _floats(self, frame: Frame) -> Frame:
+        return _floats(frame, self._source.wanted.numbers)
 
-    def _rows(self, frame: Any) -> NDArray[np.int64]:  # noqa: ANN401
-        """How many rows are points, how many of these lie outside of the bounds, and how many are none: one query."""
+    def _rows(self, frame: Frame) -> NDArray[np.int64]:
+        """Count points, those of them outside of the bounds, and rows that are none, in one query."""
         axes = [(nw.col(f"x{j}"), lower, upper) for j, (lower, upper) in enumerate(self.box.bounds)]
         finite = reduce(and_, (frames.is_finite(x) for x, _, _ in axes))
         outside = reduce(or_, ((x < lower) | (x > upper) for x, lower, upper in axes))
@@ -205,9 +175,9 @@ class TrustedTable:
         rows, count, clamped = (int(row[name] or 0) for name in ("rows", "count", "clamped"))
         return np.array([count, clamped, rows - count], np.int64)
 
-    def _histogram(self, frame: Any, grid: GridQuestion) -> NDArray[np.int64]:  # noqa: ANN401
-        """How many points are at each vertex of a grid of the box: one query."""
-        axes = range(len(self._columns))
+    def _histogram(self, frame: Frame, grid: GridQuestion) -> NDArray[np.int64]:
+        """Count the points at each vertex of a grid of the box, in one query."""
+        axes = range(self.box.n_dimensions)
         # What is used more than once is a column of its own: Spark writes it out as often as it is used otherwise.
         cells = self._floats(frame).select(
             finite=reduce(and_, (frames.is_finite(nw.col(f"x{j}")) for j in axes)),
@@ -226,8 +196,8 @@ class TrustedTable:
                 counts[row["at"]] += row["rows"]
         return counts
 
-    def _fine(self, j: int, grid: GridQuestion) -> Any:  # noqa: ANN401
-        """Where coordinate ``j`` is on the grid, in parts of a step."""
+    def _fine(self, j: int, grid: GridQuestion) -> Cells:
+        """Place coordinate ``j`` on the grid, in parts of a step."""
         box, (lower, upper) = self.box, self.box.bounds[j]
         x = nw.col(f"x{j}")
         safe = nw.when(frames.is_finite(x)).then(x).otherwise(nw.lit(lower))
@@ -236,24 +206,8 @@ class TrustedTable:
         return frames.floor_to_integer(steps * float(STEP_PARTS))
 
 
-def _placed(batches: Iterable["pa.RecordBatch"], box: Box) -> Iterator[FloatArray]:
-    """The points of batches in the unit box, in blocks as large as those of points in memory."""
-    held: list[FloatArray] = []
-    count = 0
-    for rows in _finite_rows(batches):
-        points = box.place_checked(rows).points
-        held.append(points)
-        count += len(points)
-        while count >= BLOCK:
-            joined = np.concatenate(held)
-            yield joined[:BLOCK]
-            held, count = [joined[BLOCK:]], count - BLOCK
-    if count:
-        yield np.concatenate(held)
-
-
 def _finite_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator[FloatArray]:
-    """The rows of batches that are points."""
+    """Select the rows of batches that are points."""
     for batch in batches:
         columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]  # nulls become NaN
         points = np.stack(columns, axis=1).astype(np.float64, copy=False)
@@ -261,9 +215,11 @@ def _finite_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator[FloatArray]:
 
 
 def _sums(batches: Iterable["pa.RecordBatch"], box: Box, statistic: PointStatistic) -> Iterator[NDArray[np.int64]]:
-    """The number of points, and the statistic."""
-    total = np.zeros(1 + statistic.size, np.int64)
-    for points in _placed(batches, box):
-        total[0] += len(points)
-        total[1:] += statistic.compute(points)
+    """Compute the number of points, and the statistic, in blocks as large as those of points in memory."""
+    total, held = np.zeros(1 + statistic.size, np.int64), np.empty((0, box.n_dimensions))
+    for rows in chain(_finite_rows(batches), [None]):
+        held = held if rows is None else np.concatenate([held, box.place_checked(rows).points])
+        while len(held) >= BLOCK or (rows is None and len(held)):
+            block, held = held[:BLOCK], held[BLOCK:]
+            total += np.array([len(block), *statistic.compute(block)], np.int64)
     yield total

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hybriddp.errors import DataError
 from hybriddp.study.reports import Reports
+from hybriddp.study.summary import LocalSummary
 from hybriddp.tables import frames
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import Cells, Converter, DataType, Frame, Schema, nw
@@ -82,9 +83,14 @@ class Query(ABC):
     def trusted_summary(self, study: Any, tally: Tally) -> Any:  # noqa: ANN401
         """Summarize the trusted users, for the study or for its part."""
 
-    @abstractmethod
     def local_summary(self, study: Any, tally: Tally) -> Any:  # noqa: ANN401
         """Summarize the local users, for the study or for its part."""
+        counts = tuple(self.report_count(tally, number) for number in range(study.n_counts))
+        return LocalSummary(study.digest, tally.good, counts, tally.bad, **tally.flags)
+
+    def report_count(self, tally: Tally, number: int) -> int:
+        """Return how many reports have a code, as a summary of them has it."""
+        return tally.codes[number]
 
     # What all have
 
@@ -125,7 +131,7 @@ class Query(ABC):
     @property
     def whole_digests(self) -> set[str]:
         """Digests that every report may carry."""
-        return {self.study.digest, self.study.whole_digest}
+        return {self.question.digest, self.question.whole_digest}
 
     @cached_property
     def part_digests(self) -> dict[Key, str]:
@@ -141,7 +147,7 @@ class Query(ABC):
 
     def summarize_reports(self, reports: Reports, key: Key | None) -> Any:  # noqa: ANN401
         """Summarize reports of all local users, or of those with a key."""
-        study = self.study if key is None else self.study.part(self.group, key)
+        study = self.question if key is None else self.study.part(self.group, key)
         return study.summarize_local(reports)
 
     def cells(self, frame: Frame, origin: Origin | None = None) -> Frame:

@@ -16,7 +16,19 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.protocol.round import Round, RoundReports, RoundTally, count_answers
 from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.tables.batches import computed
-from hybriddp.tables.frames import TableSource, collect, is_text, nw, require_columns, require_polars, whole_number
+from hybriddp.tables.frames import (
+    Cells,
+    DataType,
+    Frame,
+    Table,
+    TableSource,
+    collect,
+    is_text,
+    nw,
+    require_columns,
+    require_polars,
+    whole_number,
+)
 from hybriddp.tables.text import Wanted
 
 if TYPE_CHECKING:
@@ -63,7 +75,7 @@ def report_table(reports: Sequence[RoundReports]) -> "pl.DataFrame":
 
 
 def count_reports(
-    table: Any,  # noqa: ANN401
+    table: Table,
     current: Round,
     *,
     ask: str = "ask",
@@ -122,7 +134,7 @@ def _no_reports(ask: Ask) -> ReportTally:
     return ReportTally(np.zeros((n, ask.channel.n_symbols), np.int64), np.zeros(n, np.int64))
 
 
-def _cells(frame: Any, ask: str, variant: str, code: str, n_asks: int) -> Any:  # noqa: ANN401
+def _cells(frame: Frame, ask: str, variant: str, code: str, n_asks: int) -> Frame:
     """The three columns under their own names; asks and variants that do not exist are `NONE`."""
     schema = frame.collect_schema()
     require_columns(schema, [ask, variant, code], [ask, variant])
@@ -141,13 +153,13 @@ def _cells(frame: Any, ask: str, variant: str, code: str, n_asks: int) -> Any:  
     )
 
 
-def _index(dtype: Any, column: str, count: int) -> Any:  # noqa: ANN401
+def _index(dtype: DataType, column: str, count: int) -> Cells:
     """Whole numbers from 0 to below ``count``, and `NONE` for everything else."""
     x, good, kind = whole_number(dtype, column, 0, count - 1)
     return nw.when(good).then(x).otherwise(nw.lit(kind(NONE))).cast(nw.Int64)
 
 
-def _count_responses(cells: Any, asks: Mapping[int, Ask], answers: list[ReportTally]) -> int:  # noqa: ANN401
+def _count_responses(cells: Frame, asks: Mapping[int, Ask], answers: list[ReportTally]) -> int:
     """Add the responses to the answers; the number of all rows comes back. One query, few groups."""
     good = nw.lit(value=False)
     for i, ask in asks.items():
@@ -170,7 +182,7 @@ def _count_responses(cells: Any, asks: Mapping[int, Ask], answers: list[ReportTa
     return rows
 
 
-def _count_unary(cells: Any, asks: Mapping[int, Ask], answers: list[ReportTally]) -> None:  # noqa: ANN401
+def _count_unary(cells: Frame, asks: Mapping[int, Ask], answers: list[ReportTally]) -> None:
     """Add the unary reports to the answers."""
     reports = cells.filter(nw.col("ask").is_in(list(asks)))
     for counted in computed(reports, partial(_bit_counts, asks=asks), np.int64):

@@ -13,9 +13,8 @@ import numpy as np
 
 from hybriddp.errors import DataError
 from hybriddp.shares.categories import LARGEST_INTEGER, OUTSIDE, Categories
-from hybriddp.shares.oracle import UnaryOracle
 from hybriddp.shares.study import FrequencyStudy
-from hybriddp.shares.summary import LocalCounts, TrustedCounts
+from hybriddp.study.summary import TrustedSummary
 from hybriddp.tables import frames
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import Cells, Converter, DataType, Schema, nw
@@ -105,7 +104,7 @@ class FrequencyQuery(ItemsQuery):
 
     def report_cells(self, dtype: DataType) -> dict[str, Cells]:
         """Return the code of each row; codes of unary encoding, which are many, are added up bit by bit."""
-        if not isinstance(self.study.oracle, UnaryOracle):
+        if not self.study.reports_are_bits:
             return super().report_cells(dtype)
         code, whole = self.summed_report(dtype)
         bits = {f"bit{i}": whole // (1 << i) - whole // (2 << i) * 2 for i in range(self.study.oracle.n_counts)}
@@ -118,17 +117,15 @@ class FrequencyQuery(ItemsQuery):
         there = (categories >= 0) | (self.study.other & (categories == OUTSIDE))
         return [item for item, answers in zip(items, there, strict=True) if answers], there
 
-    def trusted_summary(self, study: FrequencyStudy, tally: Tally) -> TrustedCounts:
+    def trusted_summary(self, study: FrequencyStudy, tally: Tally) -> TrustedSummary:
         """Return one count per category."""
         self.refuse_unfit(tally, f"{study.domain.words}, as the categories are")
         counts = [tally.items[item] for item in study.categories]
         outside = tally.sums["count"] - sum(counts)
         counts += [outside] if study.other else []
-        return TrustedCounts(study.digest, tuple(counts), tally.sums["neither"], 0 if study.other else outside)
+        left_out = 0 if study.other else outside
+        return TrustedSummary(study.digest, sum(counts), tuple(counts), tally.sums["neither"], left_out)
 
-    def local_summary(self, study: FrequencyStudy, tally: Tally) -> LocalCounts:
-        """Return one count per code, or per bit."""
-        codes = range(study.oracle.n_counts)
-        bits = isinstance(study.oracle, UnaryOracle)
-        counts = tuple(tally.sums[f"bit{code}"] if bits else tally.codes[code] for code in codes)
-        return LocalCounts(study.digest, tally.good, counts, tally.bad, **tally.flags)
+    def report_count(self, tally: Tally, number: int) -> int:
+        """Return how many reports have a code, or a bit."""
+        return tally.sums[f"bit{number}"] if self.study.reports_are_bits else tally.codes[number]

@@ -140,8 +140,8 @@ def _scan(file: File, wanted: Wanted, *, bad_in: str | None = None) -> "pl.LazyF
     if bad_in is None and not dialect.certain:
         # People with decimal commas do not separate cells by them; one column has no separator that says anything.
         likely = file.format == ".csv" and dialect.separator == "," and len(spelled) > 1
-        texts = {name: pl.col(spelled[name]) for name in wanted.numbers if schema[spelled[name]] == pl.String}
-        refuse_doubtful(frame, texts, file.name, likely=likely)
+        texts = [spelled[name] for name in wanted.numbers if schema[spelled[name]] == pl.String]
+        refuse_doubtful(frame, texts, file.name, wanted.csv, likely=likely)
     if bad_in is not None:
         text = _number_text(pl.col(spelled[bad_in]), dialect, wanted.csv)
         bad = text.is_not_null() & text.cast(pl.Float64, strict=False).is_null()

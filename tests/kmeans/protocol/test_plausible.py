@@ -5,7 +5,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp import HybridKMeans
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.protocol.answers import received_reports
@@ -138,24 +137,23 @@ def _forged_study(forged: float, seed: int | None = 4) -> HybridKMeansServer:
 
 @pytest.mark.slow
 def test_a_study_warns_wherever_its_centers_are_shown() -> None:
-    model = HybridKMeans.from_server(_forged_study(0.2))
-    answered = model.to_dict()["n_answered"]
-    assert answered / 50 < model.implausible_reports_ <= answered / 5
-    words = f"WARNING: at least {model.implausible_reports_:,} of the {answered:,} local reports cannot come"
-    assert model.to_dict()["implausible_reports"] == model.implausible_reports_
-    assert model.to_dict()["warnings"][0].startswith(words)
-    assert model.explain().startswith(words)
-    for page in (model.to_html(), model._repr_html_()):
+    result = _forged_study(0.2).result
+    answered, forged = result.n_answered, result.implausible_reports
+    assert answered / 50 < forged <= answered / 5
+    words = f"WARNING: at least {forged:,} of the {answered:,} local reports cannot come"
+    assert result.to_dict()["implausible_reports"] == forged
+    assert result.to_dict()["warnings"][0].startswith(words)
+    assert result.explain().startswith(words)
+    for page in (result.to_html(), result._repr_html_()):
         assert words in page
-    title = model.plot().axes[0].get_title("left")
-    assert f"at least {model.implausible_reports_:,} implausible reports" in title
+    assert f"at least {forged:,} implausible reports" in result.plot().axes[0].get_title("left")
 
 
 def test_a_study_of_real_answers_does_not() -> None:
-    model = HybridKMeans.from_server(_forged_study(0.0))
-    assert model.implausible_reports_ == 0
-    assert "forged" not in model.explain() + model.to_html()
-    assert not [words for words in model.to_dict()["warnings"] if words.startswith("WARNING")]
+    result = _forged_study(0.0).result
+    assert result.implausible_reports == 0
+    assert "forged" not in result.explain() + result.to_html()
+    assert not [words for words in result.warnings if words.startswith("WARNING")]
 
 
 def test_forged_messages_are_counted_like_others() -> None:

@@ -150,51 +150,77 @@ def test_these_messages_are_refused() -> None:
     assert not_refused(cases, partial(Round.from_json, study=STUDY), ProtocolError, "refused") == []
 
 
-@pytest.mark.parametrize("text", ["", "null", "[]", "{}", "5", "{", "[" * 100_000, None, 5, b"\xff"])
-def test_what_is_no_message_is_refused(text: Any) -> None:
-    with pytest.raises(ProtocolError, match="The round is refused"):
-        Round.from_json(text, study=STUDY)
-
-
-@pytest.mark.parametrize("epsilon", [2.5, 1.9])
-def test_a_channel_with_another_epsilon_than_the_study_is_refused(epsilon: float) -> None:
-    channel = json.loads(UnaryEncoding(epsilon=epsilon, n_categories=11).to_json())
-    with pytest.raises(ProtocolError, match="the study's epsilon"):
-        Round.from_json(_changed(("asks", 0, "channel"), channel), study=STUDY)
-
-
-def test_a_channel_that_only_says_so_is_refused() -> None:
-    channel = json.loads(UnaryEncoding(epsilon=3, n_categories=11).to_json())
-    with pytest.raises(ProtocolError, match="not 2-private"):
-        Round.from_json(_changed(("asks", 0, "channel"), {**channel, "epsilon": "2"}), study=STUDY)
-
-
-def test_a_channel_of_another_kind_is_refused() -> None:
-    channel = json.loads(WindowChannel(epsilon=2).to_json())
-    with pytest.raises(ProtocolError, match="not one of symbols"):
-        Round.from_json(_changed(("asks", 0, "channel"), channel), study=STUDY)
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"channel": UnaryEncoding(epsilon=20, n_categories=11)}, "the study's epsilon"),
-        ({"channel": UnaryEncoding(epsilon=1, n_categories=11)}, "the study's epsilon"),
-        ({"channel": UnaryEncoding(epsilon=2, n_categories=10)}, "fewer symbols than its question"),
-        ({"channel": RandomizedResponse(epsilon=2, n_categories=12)}, "more symbols than its question"),
-        ({"channel": ChoiceResponse(epsilon=2, n_codes=16, n_chosen=1)}, "more symbols"),
-        ({"channel": WindowChannel(epsilon=2)}, "not one of symbols"),
-    ],
-)
-def test_no_round_can_be_made_whose_channel_does_not_keep_the_promise(change: dict[str, Any], reason: str) -> None:
-    """Nor by hand: devices answer rounds, wherever these come from."""
-    with pytest.raises(ProtocolError, match=f"The ask is refused: .*{reason}"):
-        Round(STUDY, 1, "a grid", (replace(GRID, **change),))
-
-
-def test_a_round_is_read_only_with_the_study_that_was_agreed_to() -> None:
+def test_each_refusal_says_why() -> None:
+    """A device answers what strangers ask, so that what breaks the study's promise, or is larger than needed, ends."""
+    text, first = ROUND.to_json(), ("asks", 0, "channel")
+    unary, window = UnaryEncoding(epsilon=3, n_categories=11), WindowChannel(epsilon=2)
+    view = {"kind": "grid", "origin": [0, 0], "axes": [[1, 0]] * 6, "low": [0] * 6, "step": [0.1] * 6, "sizes": [2] * 6}
+    centers = {"kind": "label_signs", "centers": [[0.1, 0.2]] * 7, "radii": [0.1] * 7, "coordinates": [[]]}
+    many = RandomizedResponse(epsilon=2, n_categories=60_000)
+    refused: list[tuple[Any, str]] = [
+        *(
+            (none, "The round is refused")
+            for none in ("", "null", "[]", "{}", "5", "{", "[" * 100_000, None, 5, b"\xff")
+        ),
+        (_changed(first, json.loads(UnaryEncoding(epsilon=2.5, n_categories=11).to_json())), "the study's epsilon"),
+        (_changed(first, json.loads(UnaryEncoding(epsilon=1.9, n_categories=11).to_json())), "the study's epsilon"),
+        (_changed(first, {**json.loads(unary.to_json()), "epsilon": "2"}), "not 2-private"),  # it only says so
+        (_changed(first, json.loads(window.to_json())), "not one of symbols"),
+        (_changed(("asks", 1, "channel"), json.loads(many.to_json())), "more symbols than its question"),
+        (_changed(("asks", 0, "question"), view), "other than 1 to 2 directions"),
+        (_changed(("asks", 0, "question"), centers), "more than 6 centers"),
+        (_changed(("asks", 0, "user_fraction"), "1"), "more than all of them"),
+        (_changed(("asks",), FIELDS["asks"][:1] * 4), "other than 1 to 3 questions"),
+        (_changed(("number",), 65), "its number is not from 1 to 64"),
+        (_changed(("number",), 10**30), "its number is not from 1 to 64"),
+        (_changed(("purpose",), "a grid " * 100), "not a readable text of at most 200"),
+        (text + " " * 1000, "not the one that to_json writes"),
+        (text + " " * 100_000, "more than the .* it can need"),
+        (
+            text.replace('"number":', '"number":7,"number":', 1),
+            "names something twice",
+        ),  # others may read the other one
+    ]
+    for message, reason in refused:
+        with pytest.raises(ProtocolError, match=reason):
+            Round.from_json(message, study=STUDY)
     with pytest.raises(TypeError, match="study"):
-        Round.from_json(ROUND.to_json())  # type: ignore[call-arg]
+        Round.from_json(text)  # type: ignore[call-arg]
+    agreed = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=1)
+    for study in (agreed, KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=5)):
+        asked = started(study, n_local=100).round
+        assert asked is not None
+        if study == agreed:
+            assert Round.from_json(asked.to_json(), study=agreed).study == agreed
+        else:  # else a server could simply ask with a larger ε
+            with pytest.raises(ProtocolError, match="another study than the one agreed to"):
+                Round.from_json(asked.to_json(), study=agreed)
+
+
+def test_no_round_can_be_made_whose_channel_does_not_keep_the_promise() -> None:
+    """Nor by hand: devices answer rounds, wherever these come from."""
+    for channel, reason in (
+        (UnaryEncoding(epsilon=20, n_categories=11), "the study's epsilon"),
+        (UnaryEncoding(epsilon=1, n_categories=11), "the study's epsilon"),
+        (UnaryEncoding(epsilon=2, n_categories=10), "fewer symbols than its question"),
+        (RandomizedResponse(epsilon=2, n_categories=12), "more symbols than its question"),
+        (ChoiceResponse(epsilon=2, n_codes=16, n_chosen=1), "more symbols"),
+        (WindowChannel(epsilon=2), "not one of symbols"),
+    ):
+        with pytest.raises(ProtocolError, match=f"The ask is refused: .*{reason}"):
+            Round(STUDY, 1, "a grid", (replace(GRID, channel=channel),))
+
+
+def test_what_cannot_be_answered_or_counted_is_refused() -> None:
+    with pytest.raises(DataError, match="NaN"):
+        ROUND.answer([[np.nan, 1.0]])
+    assert sum(len(reports.users) for reports in ROUND.answer(np.empty((0, 2)))) == 0
+    reports = ROUND.answer(POINTS, random_state=1)
+    with pytest.raises(ProtocolError, match="has 3 asks, got reports to 2"):
+        ROUND.count(reports[:2])
+    answers = ROUND.count(reports).answers
+    with pytest.raises(ProtocolError, match="do not add up"):
+        answers[1] + answers[2]
 
 
 def test_a_symbol_that_the_channel_does_not_have_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,59 +245,6 @@ def test_rounds_in_a_thin_box_are_within_the_limits(thin: float) -> None:
         server.absorb(server.round.count(on_device.answer(points[:400], random_state=1)))
         rounds += 1
     assert rounds == 10
-
-
-def test_a_view_in_more_directions_than_there_are_is_refused() -> None:
-    """Whatever the channel hides, a device need not compute what no study has a use for."""
-    grid = {"kind": "grid", "origin": [0, 0], "axes": [[1, 0]] * 6, "low": [0] * 6, "step": [0.1] * 6}
-    with pytest.raises(ProtocolError, match="other than 1 to 2 directions"):
-        Round.from_json(_changed(("asks", 0, "question"), {**grid, "sizes": [2] * 6}), study=STUDY)
-
-
-def test_more_centers_than_the_study_has_a_use_for_are_refused() -> None:
-    centers = {"centers": [[0.1, 0.2]] * 7, "radii": [0.1] * 7}
-    fields = {"kind": "label_signs", **centers, "coordinates": [[]]}
-    with pytest.raises(ProtocolError, match="more than 6 centers"):
-        Round.from_json(_changed(("asks", 0, "question"), fields), study=STUDY)
-
-
-def test_a_channel_with_more_symbols_than_its_question_is_refused() -> None:
-    channel = json.loads(RandomizedResponse(epsilon=2, n_categories=60_000).to_json())
-    with pytest.raises(ProtocolError, match="more symbols than its question"):
-        Round.from_json(_changed(("asks", 1, "channel"), channel), study=STUDY)
-
-
-def test_a_text_that_is_longer_than_its_study_needs_is_refused() -> None:
-    text = ROUND.to_json()
-    with pytest.raises(ProtocolError, match="not the one that to_json writes"):
-        Round.from_json(text + " " * 1000, study=STUDY)
-    with pytest.raises(ProtocolError, match="more than the .* it can need"):
-        Round.from_json(text + " " * 100_000, study=STUDY)
-
-
-@pytest.mark.parametrize(("number", "purpose"), [(65, "a grid"), (10**30, "a grid"), (1, "a grid " * 100)])
-def test_a_round_with_a_number_or_words_beyond_all_measure_is_refused(number: int, purpose: str) -> None:
-    fields = json.loads(ROUND.to_json())
-    with pytest.raises(ProtocolError, match="refused"):
-        Round.from_json(as_text({**fields, "number": number, "purpose": purpose}), study=STUDY)
-
-
-def test_fractions_of_users_that_are_more_than_all_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="more than all of them"):
-        Round.from_json(_changed(("asks", 0, "user_fraction"), "1"), study=STUDY)
-
-
-def test_more_asks_than_a_round_has_are_refused() -> None:
-    fields = json.loads(ROUND.to_json())
-    with pytest.raises(ProtocolError, match="other than 1 to 3 questions"):
-        Round.from_json(as_text({**fields, "asks": fields["asks"][:1] * 4}), study=STUDY)
-
-
-def test_a_text_that_names_something_twice_is_refused() -> None:
-    """Another reader of the same text might take the other one."""
-    text = ROUND.to_json().replace('"number":', '"number":7,"number":', 1)
-    with pytest.raises(ProtocolError, match="names something twice"):
-        Round.from_json(text, study=STUDY)
 
 
 # On devices
@@ -322,12 +295,6 @@ def test_reports_and_their_tally_say_whether_they_were_seeded() -> None:
     assert not ROUND.count(private).seeded
 
 
-def test_points_that_are_none_are_refused_before_anything_is_sent() -> None:
-    with pytest.raises(DataError, match="NaN"):
-        ROUND.answer([[np.nan, 1.0]])
-    assert sum(len(reports.users) for reports in ROUND.answer(np.empty((0, 2)))) == 0
-
-
 # At the curator
 
 
@@ -350,12 +317,6 @@ def test_counts_are_those_of_the_reports_one_by_one() -> None:
     for variant in range(DIRECTION.question.n_variants):
         mine = reports[2].codes[reports[2].variants == variant]
         np.testing.assert_array_equal(direction.supports[variant], [np.sum(mine == code) for code in range(4)])
-
-
-def test_answers_to_different_questions_do_not_add_up() -> None:
-    answers = ROUND.count(ROUND.answer(POINTS, random_state=1)).answers
-    with pytest.raises(ProtocolError, match="do not add up"):
-        answers[1] + answers[2]
 
 
 def test_reports_that_are_no_answers_are_left_out_and_counted() -> None:
@@ -383,11 +344,6 @@ def test_reports_that_are_no_answers_are_left_out_and_counted() -> None:
     for some, expected in zip(counted.answers, good.answers, strict=True):
         np.testing.assert_array_equal(some.supports, expected.supports)
         np.testing.assert_array_equal(some.users, expected.users)
-
-
-def test_reports_to_another_number_of_asks_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="has 3 asks, got reports to 2"):
-        ROUND.count(ROUND.answer(POINTS, random_state=1)[:2])
 
 
 # A whole crowd
@@ -418,20 +374,6 @@ def test_a_crowd_answers_as_its_devices_would() -> None:
         error = np.sqrt((a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / runs)
         assert (np.abs(a.mean(axis=0) - b.mean(axis=0)) < limit * error).all()
         assert (np.abs(1.2 * a.mean(axis=0) - b.mean(axis=0)) > limit * error).any()  # a fifth would be noticed
-
-
-def test_a_round_of_another_study_than_the_one_agreed_to_is_refused() -> None:
-    """Else a server could simply ask with a larger ε."""
-    agreed = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=1)
-    for study in (agreed, KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=5)):
-        server = started(study, n_local=100)
-        assert server.round is not None
-        text = server.round.to_json()
-        if study == agreed:
-            assert Round.from_json(text, study=agreed).study == agreed
-        else:
-            with pytest.raises(ProtocolError, match="another study than the one agreed to"):
-                Round.from_json(text, study=agreed)
 
 
 @pytest.mark.statistical

@@ -120,7 +120,7 @@ def test_a_study_that_nobody_answers_ends_all_the_same(d: int, n_trusted: int) -
     while server.round is not None:
         server.absorb(devices.answer(server.round))
     assert np.isfinite(server.cluster_centers).all()
-    assert np.isfinite(server.result.variance).all()
+    assert np.isfinite(server.estimate.variance).all()
 
 
 def test_the_trusted_group_alone_needs_no_round() -> None:

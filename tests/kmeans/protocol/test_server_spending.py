@@ -138,7 +138,7 @@ def test_a_trusted_group_that_cannot_help_is_asked_nothing_and_pays_nothing(
         alone.absorb(answers)
         server = HybridKMeansServer.from_json(server.to_json())  # neither points nor ledger are needed
     np.testing.assert_array_equal(server.cluster_centers, alone.cluster_centers)
-    assert not server.result.trusted_weight.any()
+    assert not server.estimate.trusted_weight.any()
     assert {step.trusted_epsilon for step in server.spending} == {"0"}
     assert not ledger.events
 

@@ -148,4 +148,4 @@ def test_the_algorithm_is_a_function_of_what_it_hears(setting: Setting) -> None:
 
     assert replay() == replay()
     assert len(replay()) == len(results) + 1
-    assert replay()[-1] == server.result.centers.tolist()
+    assert replay()[-1] == server.estimate.centers.tolist()

@@ -1,4 +1,4 @@
-"""Questions as text: devices answer what strangers ask, so whatever is not exactly a question is refused."""
+"""Questions as text, of which whatever is not exactly one is refused; and what becomes of a point on a grid."""
 
 import json
 from functools import partial
@@ -13,6 +13,7 @@ from hybriddp.kmeans.reports.base import GridQuestion, Labels, Projection, Quest
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
 from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
 from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion
+from tests.kmeans.codebooks import symbol_shares
 from tests.refusals import not_refused
 
 VIEW = Projection(np.array([0.5, 0.4]), np.array([[0.6, 0.8]]))
@@ -54,8 +55,6 @@ GRID, RESIDUAL = _plain(QUESTIONS["grid"]), _plain(QUESTIONS["label_signs"])
 SEEN_GRID, SEEN_DIRECTION = _plain(QUESTIONS["grid in a view"]), _plain(QUESTIONS["direction in a view"])
 DIRECTION, PAIR, LENGTH = (_plain(QUESTIONS[name]) for name in ("direction", "second_moment", "length"))
 NAN, INF = float("nan"), float("inf")
-
-
 CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (GRID, {"kind": "other"}),
     (GRID, {"kind": None}),
@@ -172,3 +171,39 @@ def test_more_centers_than_a_study_can_have_are_refused() -> None:
     fields = {"kind": "direction", "centers": [[0.5]] * 5000, "radii": [1.0] * 5000}
     with pytest.raises(ProtocolError, match="more than 3072 centers"):
         question_of(1, fields)
+
+
+PLANE = GridQuestion(None, np.array([0.0, -0.5]), np.array([0.25, 0.5]), (5, 3))
+
+
+def test_vertices_are_in_the_order_of_their_symbols() -> None:
+    vertices = PLANE.vertices()
+    assert vertices.shape == (PLANE.n_symbols, 2) == (15, 2)
+    steps = np.rint((vertices - PLANE.low) / PLANE.step).astype(int)
+    np.testing.assert_array_equal(PLANE.index(steps), np.arange(15))
+
+
+@pytest.mark.parametrize("x", [0.0, 0.1, 0.25, 0.6, 0.99, 1.0])
+def test_rounding_to_the_grid_keeps_the_mean(x: float) -> None:
+    grid = GridQuestion(None, np.array([0.0]), np.array([0.25]), (5,))
+    shares = symbol_shares(grid, np.array([x]), 0)
+    assert shares @ grid.vertices()[:, 0] == pytest.approx(x, abs=0.25 / 4096)
+    assert np.count_nonzero(shares) <= 2
+
+
+def test_points_beyond_the_grid_are_at_its_border() -> None:
+    symbols = PLANE.symbols(np.array([[-9.0, -9], [9, 9]]), np.zeros(2, int), np.random.default_rng(0))
+    np.testing.assert_array_equal(symbols, [0, 14])
+
+
+def test_a_view_looks_in_its_own_directions() -> None:
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    view = Projection(np.array([0.5, 0.5]), turn)
+    seen = GridQuestion(view, np.array([-1.0, -1.0]), np.array([0.5, 0.5]), (5, 5))
+    points = np.random.default_rng(11).random((50, 2))
+    expected = np.array([turn @ (x - [0.5, 0.5]) for x in points])
+    np.testing.assert_allclose(seen.position(points), (expected + 1) / 0.5)
+
+
+def test_the_number_of_vertices_does_not_wrap_around() -> None:
+    assert GridQuestion(None, np.zeros(6), np.ones(6), (4096,) * 6).n_symbols == 2**72

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from hybriddp.errors import NumericalError
-from hybriddp.paper.amplification import Groups, laplace
+from hybriddp.paper.amplification import PerGroup, laplace
 from hybriddp.paper.amplification.laplace import LaplaceSum
 from hybriddp.theory import UC_SALARIES as PAY
 from hybriddp.theory import Setting, laplace_noise
@@ -69,7 +69,7 @@ def test_what_does_not_settle_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 def _exact(
     epsilon: float = 1.0, *, n: int = 1000, c: float = 0.1, weight: float = 0.5, honest: int = 900, width: float = 1.0,
     delta: float = 0.0,
-) -> Groups[float]:  # fmt: skip
+) -> PerGroup[float]:  # fmt: skip
     noise = laplace_noise(n_users=n, trusted_fraction=c, width=width, epsilon=epsilon)
     setting = Setting(
         n_users=n, trusted_fraction=c, trusted_variance=0, local_variance=0, trusted_noise=noise.trusted,
@@ -133,7 +133,7 @@ def test_more_noise_or_a_larger_delta_never_hurts(
     few, many = sorted(honest)
     small, large = sorted(deltas)
 
-    def bound(honest: int, delta: float) -> Groups[float]:
+    def bound(honest: int, delta: float) -> PerGroup[float]:
         return _exact(epsilon, n=2000, c=c, weight=w, honest=honest, delta=delta)
 
     base, pure = bound(few, small), bound(few, 0.0)

@@ -54,10 +54,8 @@ def test_figure_1_lies_between_the_stated_bounds() -> None:
 
 
 def test_figure_1_peaks_where_both_single_models_are_equally_good() -> None:
-    peaks = {}
     for scenario, (c, epsilon) in product(ALIKE, CURVES):
         rows, critical = _curve(ONE, scenario.panel, c, epsilon), _critical(scenario, c, epsilon)
-        peaks[scenario.panel, c, epsilon] = critical
         peak = max(rows, key=lambda row: row.gain_over_best)
         if 1e3 < critical < 1e5:
             assert peak.n_users == pytest.approx(critical, rel=1e-12)
@@ -70,10 +68,6 @@ def test_figure_1_peaks_where_both_single_models_are_equally_good() -> None:
             assert critical >= 1 / c**2
         else:
             assert peak is rows[-1]  # full-local stays better: R only rises
-    assert peaks["c", 0.05, 1.0] == pytest.approx(1920)
-    left = [n for n in peaks.values() if n < 1e3]
-    assert len(left) == 4
-    assert 400 <= min(left) < max(left) < 451.5
 
 
 def test_figure_3_beats_both_single_models_exactly_where_erratum_13_says() -> None:

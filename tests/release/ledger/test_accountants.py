@@ -16,6 +16,7 @@ from hybriddp.mean import MeanStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Accountant, Event, Ledger, Part
 from hybriddp.release.history import Cost
+from tests.refusals import refused
 from tests.release.numbers import total_event
 from tests.release.test_accountant import every_accountant, finer_accountants, gaussian, laplace
 
@@ -125,8 +126,7 @@ def test_the_promise_of_a_study_is_a_sum(name: str) -> None:
     tenth = _event(_decimal(laplace("0.1")))
     ledger.spend_all([tenth] * 49, promised=promise)
     assert ledger.spent("trusted").epsilon < 4
-    with pytest.raises(BudgetError, match="have ε = 0.05"):
-        ledger.spend(tenth, promised=promise)
+    refused(BudgetError, "have ε = 0.05", ledger.spend, tenth, promised=promise)
     ledger.spend(tenth)
 
 
@@ -159,8 +159,7 @@ def test_without_delta_only_pure_releases_can_be_paid_for(name: str) -> None:
     ledger = Ledger(Privacy(epsilon=1), accountant=name)
     ledger.spend_all([_event(PURE), _event(PURE)])
     assert ledger.spent("trusted").epsilon == Fraction("0.6")
-    with pytest.raises(BudgetError, match="δ = 1e-08 by the accountant"):
-        ledger.spend(_event(LITTLE))
+    refused(BudgetError, "δ = 1e-08 by the accountant", ledger.spend, _event(LITTLE))
     assert "The budget's δ is 0: only pure releases can be paid for" in ledger.explain()
 
 
@@ -173,8 +172,7 @@ def test_nothing_costs_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["renyi", "", None, 3])
 def test_an_unknown_accountant_is_named(name: object) -> None:
-    with pytest.raises(ParameterError, match="^accountant must be one of basic, zcdp, pld"):
-        Ledger(Privacy(epsilon=1), accountant=name)
+    refused(ParameterError, "^accountant must be one of basic, zcdp, pld", Ledger, Privacy(epsilon=1), accountant=name)
 
 
 def test_a_missing_library_is_named_before_anything_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hybriddp.errors import DataError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger, check_ledger, repair_ledger
+from tests.refusals import refused
 from tests.release.numbers import event
 
 
@@ -27,8 +28,7 @@ def test_a_checksum_that_was_kept_shows_a_cut_at_the_end(path: Path) -> None:
     assert after.events == 3
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     assert check_ledger(path, contains=before.checksum) == before  # no line is out of place
-    with pytest.raises(DataError, match="does not contain the checksum"):
-        check_ledger(path, contains=after.checksum)
+    refused(DataError, "does not contain the checksum", check_ledger, path, contains=after.checksum)
 
 
 def test_a_repair_drops_the_torn_line_and_says_so_in_the_file(path: Path) -> None:
@@ -37,8 +37,7 @@ def test_a_repair_drops_the_torn_line_and_says_so_in_the_file(path: Path) -> Non
     assert path.read_bytes() == whole
     with path.open("ab") as file:
         file.write(b'{"what":"a rel\xff')
-    with pytest.raises(DataError, match="breaks off"):
-        check_ledger(path)
+    refused(DataError, "breaks off", check_ledger, path)
     found = repair_ledger(path)
     assert found.dropped == '{"what":"a rel\ufffd'
     assert replace(found, dropped="") == check_ledger(path)
@@ -54,8 +53,7 @@ def test_a_repair_drops_the_torn_line_and_says_so_in_the_file(path: Path) -> Non
 def test_a_whole_last_line_without_its_line_break_stays_spent(path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    with pytest.raises(DataError, match="is complete except for its line break"):
-        Ledger.open(path)
+    refused(DataError, "is complete except for its line break", Ledger.open, path)
     found = repair_ledger(path)
     assert (found.events, found.dropped, found.ended) == (2, "", True)
     assert path.read_bytes() == whole
@@ -78,8 +76,7 @@ def test_a_repair_never_drops_more_than_the_beginning_of_a_line(path: Path, chan
     assert changed != whole
     path.write_bytes(changed)
     for act in (check_ledger, repair_ledger, Ledger.open):
-        with pytest.raises(DataError, match="does not follow from the line before it|is not a ledger"):
-            act(path)
+        refused(DataError, "does not follow from the line before it|is not a ledger", act, path)
     assert path.read_bytes() == changed
 
 
@@ -96,5 +93,4 @@ def test_wherever_a_file_is_cut_a_repair_keeps_all_whole_lines(path: Path) -> No
 
 def test_a_missing_ledger_is_named(path: Path) -> None:
     for act in (check_ledger, repair_ledger):
-        with pytest.raises(DataError, match="There is no ledger"):
-            act(path.with_name("other"))
+        refused(DataError, "There is no ledger", act, path.with_name("other"))

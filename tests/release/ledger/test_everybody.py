@@ -14,6 +14,7 @@ from hybriddp.release import Accountant, Event, Ledger, MechanismRecord, Part
 from hybriddp.release.event import Spent
 from hybriddp.release.history import Cost, history
 from tests.examples import fewer_examples
+from tests.refusals import refused
 
 BUDGET = Privacy.total(epsilon=1000, delta="0.01")
 GROUPS = ("trusted", "local")
@@ -154,12 +155,10 @@ def test_everybody_has_left_what_the_poorer_group_has() -> None:
     ledger = Ledger(Privacy(epsilon=1, delta="1e-6"))
     ledger.spend_all([release("0.5", "local"), release("0.2", "trusted", delta="1e-6"), release("0.1")])
     assert ledger.spent("everybody") == Spent(Fraction("0.6"), Fraction("1e-6"))
-    with pytest.raises(BudgetError, match="they have ε = 0.4"):
-        ledger.spend(release("0.5"))
+    refused(BudgetError, "they have ε = 0.4", ledger.spend, release("0.5"))
     ledger.spend(release("0.4"))
     ledger.spend(release("0.3", "trusted"))
-    with pytest.raises(BudgetError, match="Spent before: .*local users.*everybody.*everybody"):
-        ledger.spend(release("0.01", "local"))
+    refused(BudgetError, "Spent before: .*local users.*everybody.*everybody", ledger.spend, release("0.01", "local"))
 
 
 def test_a_ledger_says_what_everybody_spent() -> None:
@@ -185,5 +184,4 @@ def test_an_accountant_without_sums_refuses_what_either_group_cannot_pay() -> No
 def test_nobody_is_asked_about_by_another_spelling(who: object) -> None:
     ledger = Ledger(Privacy(epsilon=1))
     for ask in (ledger.spent, ledger.sums, ledger.remaining):
-        with pytest.raises(ParameterError, match='^who must be "trusted", "local" or "everybody"'):
-            ask(who)
+        refused(ParameterError, '^who must be "trusted", "local" or "everybody"', ask, who)

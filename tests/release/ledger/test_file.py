@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -19,9 +19,20 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger, MechanismRecord, Part, check_ledger, repair_ledger
 from hybriddp.release.ledger import lock as ledger_lock
 from hybriddp.release.ledger import text as ledger_text
+from tests.refusals import refused
 from tests.release.numbers import event
 
 BUDGET = Privacy(epsilon=1)
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> None:
+    """Let a function of the system fail."""
+
+    def failing(*_: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(os, name, failing)
 
 
 # Several processes
@@ -96,8 +107,7 @@ def test_open_takes_the_budget_and_the_accountant_of_the_file(path: Path) -> Non
     )
     again = Ledger.open(path)
     assert (again.budget, again.accountant, again.events) == (made.budget, made.accountant, made.events)
-    with pytest.raises(DataError, match="exists already, and was left as it is"):
-        Ledger.create(path, BUDGET)
+    refused(DataError, "exists already, and was left as it is", Ledger.create, path, BUDGET)
     other = path.with_name("other")
     with pytest.raises(DataError, match=rf"^There is no ledger {other}\. .*hybriddp ledger create {other} --epsilon …"):
         Ledger.open(other)
@@ -111,20 +121,17 @@ def test_a_running_program_notices_that_events_are_lost(written: Path) -> None:
     ledger, whole = Ledger.open(written), written.read_bytes()
     cut = b"".join(whole.splitlines(keepends=True)[:-1])
     written.write_bytes(cut)  # the same file, shorter
-    with pytest.raises(DataError, match="has lost events"):
-        ledger.spend(event())
+    refused(DataError, "has lost events", ledger.spend, event())
     other = written.with_name("other")
     other.write_bytes(cut)  # another file in its place
     other.replace(written)
-    with pytest.raises(DataError, match="has lost events"):
-        ledger.spend(event())
+    refused(DataError, "has lost events", ledger.spend, event())
     other.write_bytes(whole)  # a whole copy is as good
     other.replace(written)
     ledger.spend(event())
     assert Ledger.open(written).events == ledger.events
     written.unlink()
-    with pytest.raises(DataError, match=r"The ledger .* is gone\. Nothing has been spent"):
-        ledger.spend(event())
+    refused(DataError, r"The ledger .* is gone\. Nothing has been spent", ledger.spend, event())
     assert len(ledger.events) == 4
 
 
@@ -133,45 +140,33 @@ def test_a_ledger_that_is_removed_while_it_is_written_releases_nothing(
 ) -> None:
     ledger = Ledger.open(written)
     monkeypatch.setattr(os, "fsync", lambda _: written.unlink())
-    with pytest.raises(DataError, match="removed or replaced while it was being written"):
-        ledger.spend(event())
+    refused(DataError, "removed or replaced while it was being written", ledger.spend, event())
     assert len(ledger.events) == 3
 
 
 # Crashes
 
 
-@pytest.mark.parametrize("kept", [1, 50, -2])
-def test_a_last_line_that_breaks_off_stops_all_spending(written: Path, kept: int) -> None:
+@pytest.mark.parametrize(
+    "cut", [lambda last: last[:1], lambda last: last[:50], lambda last: last[:-2], lambda _: bytes(512)]
+)
+def test_a_last_line_that_breaks_off_stops_all_spending(written: Path, cut: Callable[[bytes], bytes]) -> None:
+    """As a power cut leaves it, too: zeros."""
     running = Ledger.open(written)
     Ledger.open(written).spend(event("0.4"))
     *lines, last = written.read_bytes().splitlines(keepends=True)
-    torn = b"".join(lines) + last[:kept]
+    torn = b"".join(lines) + cut(last)
     written.write_bytes(torn)
-    with pytest.raises(DataError, match=r"\(line 5\) breaks off.*hybriddp ledger verify --repair"):
-        Ledger.open(written)
-    with pytest.raises(DataError, match="breaks off"):
-        running.spend(event())
+    refused(DataError, r"\(line 5\) breaks off.*hybriddp ledger verify --repair", Ledger.open, written)
+    refused(DataError, "breaks off", running.spend, event())
     assert written.read_bytes() == torn
     assert running.spent("trusted").epsilon == Fraction("0.6")
 
 
-def test_zeros_that_a_power_cut_leaves_are_a_torn_line(written: Path) -> None:
-    with written.open("ab") as file:
-        file.write(bytes(512))
-    with pytest.raises(DataError, match="breaks off"):
-        Ledger.open(written)
-
-
 def test_a_full_disk_leaves_the_ledger_as_it_was(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, before = Ledger.open(written), written.read_bytes()
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DataError, match=r"cannot be written \(No space left on device\)\. Nothing has been spent"):
-        ledger.spend(event())
+    fail(monkeypatch, "fsync", FULL)
+    refused(DataError, r"cannot be written \(No space left on device\)\. Nothing has been spent", ledger.spend, event())
     assert written.read_bytes() == before
     monkeypatch.undo()
     ledger.spend(event())
@@ -182,11 +177,7 @@ def test_an_event_that_was_written_before_an_interruption_is_spent(
     written: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger.open(written)
-
-    def interrupted(_: int) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", interrupted)
+    fail(monkeypatch, "fsync", KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         ledger.spend(event("0.4"))
     monkeypatch.undo()
@@ -199,52 +190,36 @@ def test_an_event_that_was_written_before_an_interruption_is_spent(
 def test_creation_that_was_interrupted_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_lock, "_PAUSE", 0)
     path.write_bytes(b'{"ledger":2,"budg')
-    with pytest.raises(DataError, match="The first line of .* breaks off"):
-        Ledger.open(path)
+    refused(DataError, "The first line of .* breaks off", Ledger.open, path)
     path.write_bytes(b"")
-    with pytest.raises(DataError, match="is empty"):  # an emptied ledger is not a new budget
-        Ledger.open(path)
+    refused(DataError, "is empty", Ledger.open, path)  # an emptied ledger is not a new budget
 
 
 def test_what_cannot_be_opened_or_created_is_named(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match="cannot be created"):
-        Ledger.create(written / "below", BUDGET)
+    refused(DataError, "cannot be created", Ledger.create, written / "below", BUDGET)
     ledger = Ledger.open(written)
     real = Path.open
 
-    def refused(self: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+    def denied(self: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
         if mode == "r+b":
             raise PermissionError(errno.EACCES, "Permission denied")
         return real(self, mode, *rest, **more)
 
-    monkeypatch.setattr(Path, "open", refused)
-    with pytest.raises(DataError, match=r"cannot be opened for writing \(Permission denied\)"):
-        ledger.spend(event())
+    monkeypatch.setattr(Path, "open", denied)
+    refused(DataError, r"cannot be opened for writing \(Permission denied\)", ledger.spend, event())
     assert len(Ledger.open(written).events) == 3  # reading needs no right to write
 
 
 def test_a_path_that_leads_nowhere_is_named(path: Path) -> None:
     path.symlink_to(path)
-    acts: list[Callable[[Any], object]] = [
-        Ledger.open,
-        check_ledger,
-        repair_ledger,
-        lambda at: Ledger.create(at, BUDGET),
-    ]
-    for act in acts:
-        with pytest.raises(DataError, match="is a link that leads to itself"):
-            act(path)
-        with pytest.raises(ParameterError, match="^path must be the name of a file"):
-            act("a\0b")
+    for act in (Ledger.open, check_ledger, repair_ledger, lambda at: Ledger.create(at, BUDGET)):
+        refused(DataError, "is a link that leads to itself", act, path)
+        refused(ParameterError, "^path must be the name of a file", act, "a\0b")
 
 
 def test_a_disk_that_is_full_at_creation_does_not_block_the_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DataError, match="No space left on device"):
-        Ledger.create(path, BUDGET)
+    fail(monkeypatch, "fsync", FULL)
+    refused(DataError, "No space left on device", Ledger.create, path, BUDGET)
     assert not path.exists()
     monkeypatch.undo()
     Ledger.create(path, BUDGET).spend(event())
@@ -252,23 +227,8 @@ def test_a_disk_that_is_full_at_creation_does_not_block_the_name(path: Path, mon
 
 
 def test_a_folder_that_cannot_be_put_on_disk_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> int:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(os, "open", refused)
-    with pytest.raises(DataError, match=r"The folder .* cannot be put on disk \(Permission denied\)"):
-        Ledger.create(path, BUDGET)
-
-
-def test_events_of_an_iterator_are_all_written(path: Path) -> None:
-    ledger = Ledger.create(path, BUDGET)
-    ledger.spend_all(event("0.4") for _ in range(2))
-    assert Ledger.open(path).events == ledger.events
-    assert len(ledger.events) == 2
-    with pytest.raises(BudgetError):
-        ledger.spend_all(iter([event("0.4")]))
-    ledger.spend_all(iter(()))
-    assert len(Ledger.open(path).events) == 2
+    fail(monkeypatch, "open", PermissionError(errno.EACCES, "Permission denied"))
+    refused(DataError, r"The folder .* cannot be put on disk \(Permission denied\)", Ledger.create, path, BUDGET)
 
 
 def test_ledgers_of_one_budget_are_told_apart(path: Path) -> None:
@@ -277,5 +237,4 @@ def test_ledgers_of_one_budget_are_told_apart(path: Path) -> None:
     assert ledger.nonce == Ledger.open(path).nonce
     assert len({ledger.nonce, other.nonce, Ledger(BUDGET).nonce, Ledger(BUDGET).nonce}) == 4
     path.with_name("other").replace(path)  # as empty as the one before
-    with pytest.raises(DataError, match="or is another ledger now"):
-        ledger.spend(event())
+    refused(DataError, "or is another ledger now", ledger.spend, event())

@@ -4,8 +4,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
@@ -36,38 +34,6 @@ def refused(ledger: Ledger, *events: Event, promised: Privacy | None = None, mat
             ledger.spend(one, promised=promised)
     assert ledger.events == before
     return str(caught.value)
-
-
-@given(st.lists(st.decimals("0.01", "2", places=3), max_size=12))
-def test_what_the_same_users_spend_adds_up_exactly(costs: list[object]) -> None:
-    ledger, total = Ledger(Privacy(epsilon=5)), Fraction(0)
-    for cost in map(str, costs):
-        if total + Fraction(cost) <= 5:
-            ledger.spend(event(cost))
-            total += Fraction(cost)
-        else:
-            refused(ledger, event(cost))
-        assert ledger.spent("trusted").epsilon == total
-        assert ledger.spent("trusted").epsilon + ledger.remaining("trusted").epsilon == 5
-
-
-def test_ten_tenths_are_one() -> None:
-    ledger = ledger_of(*[event("0.1")] * 10)
-    assert ledger.remaining("trusted").epsilon == 0
-    refused(ledger, event("0.01"))
-
-
-def test_disjoint_users_do_not_pay_for_each_other() -> None:
-    ledger = ledger_of(event(1, who="trusted"), event(1, who="local"))
-    assert ledger.spent("trusted").epsilon == ledger.spent("local").epsilon == 1
-
-
-def test_delta_is_counted_too() -> None:
-    refused(
-        ledger_of(event(1, delta=1e-6), budget=Privacy(epsilon=2, delta=1e-6)),
-        event("0.5", delta=1e-9),
-        match="δ = 0 left",
-    )
 
 
 def test_a_refusal_says_who_spent_what_and_changes_nothing() -> None:
@@ -143,32 +109,10 @@ def test_budgets_and_costs_over_several_studies_may_exceed_20() -> None:
 # Parts of a group
 
 
-def test_parts_of_one_partition_do_not_pay_for_each_other() -> None:
-    ledger = ledger_of(*(of_part(1, "country", key) for key in ("DE", "FR", 3)))
-    assert ledger.spent("trusted").epsilon == 1
-    refused(ledger, of_part("0.01", "country", "DE"), match="trusted users with country = DE")
-
-
-def test_a_part_pays_for_everybody_and_everybody_for_the_most_expensive_part() -> None:
-    ledger = ledger_of(event("0.3"), of_part("0.5", "country", "DE"), of_part("0.2", "country", "FR"))
-    spent = {key: ledger.spent("trusted", part=Part("country", key)).epsilon for key in ("DE", "FR", "IT")}
-    assert spent == {"DE": Fraction("0.8"), "FR": Fraction("0.5"), "IT": Fraction("0.3")}
-    assert ledger.spent("trusted").epsilon == Fraction("0.8")
-    refused(ledger, event("0.3"))
-    ledger.spend(event("0.2"))
-
-
-def test_a_user_is_in_one_part_of_every_partition() -> None:
-    ledger = ledger_of(of_part("0.6", "country", "DE"))
-    refused(ledger, of_part("0.5", "age", "18-25"))
-    ledger.spend_all([of_part("0.4", "age", key) for key in ("18-25", "26-35")])
-    assert ledger.spent("trusted").epsilon == 1
-    assert ledger.spent("trusted", part=Part("country", "FR")).epsilon == Fraction("0.4")
-
-
 def test_keys_that_are_spelled_almost_alike_are_the_same() -> None:
     for key, others in {"DE": ("de", "ＤＥ", "De"), "07": (7,), 7: ("7",)}.items():
-        refused(ledger_of(of_part(1, "x", key)), *(of_part(1, "x", other) for other in others))
+        again = [of_part(1, "x", other) for other in others]
+        refused(ledger_of(of_part(1, "x", key)), *again, match="trusted users with x = ")
     long = "9" * 5000
     assert Part("c", long).same_key == Part("c", f"00{long}").same_key == long
     same = {"-0": "0", "00": "0", 0: "0", "-07": "-7", "\u0663": "3", 3: "3", "-": "-", "-x": "-x", "--5": "--5"}
@@ -185,16 +129,6 @@ def test_bad_parts_are_named(by: object, keys: list[object]) -> None:
     for key in keys:
         with pytest.raises(ParameterError, match="^by must be" if by != "c" else "^key must be an integer"):
             Part(by, key)
-
-
-def test_delta_adds_up_over_releases_and_is_the_most_over_parts() -> None:
-    ledger = Ledger(Privacy(epsilon=4, delta="0.003"))
-    for key in ("DE", "FR", "FR"):
-        ledger.spend(event(1, delta="0.001", part=Part("country", key)))
-    assert ledger.spent("trusted").delta == Fraction("0.002")
-    assert ledger.spent("trusted", part=Part("country", "DE")).delta == Fraction("0.001")
-    ledger.spend(event(1, delta="0.001"))
-    refused(ledger, event(1, delta="0.001"), match="δ = 0 left")
 
 
 # Promises of a study
@@ -257,7 +191,10 @@ def test_events_of_an_iterator_are_all_paid_for(accountant: str) -> None:
         ledger.spend_all(event(5) for _ in range(3))
     with pytest.raises(ParameterError, match="^events must be Events, got a='str'"):
         ledger.spend_all("abc")
+    ledger.spend_all(iter(()))
     assert ledger.events == ()
+    ledger.spend_all(event("0.4") for _ in range(2))
+    assert len(ledger.events) == 2
 
 
 @pytest.mark.parametrize("accountant", ["basic", "zcdp"])

@@ -12,6 +12,7 @@ from hybriddp.errors import BudgetError, DataError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
 from hybriddp.release.ledger.text import START, link
+from tests.refusals import refused
 from tests.release.numbers import event
 
 FIRST = {"ledger": 2, "budget": {"epsilon": "1", "delta": "0"}, "accountant": "basic", "nonce": "0" * 32}
@@ -32,8 +33,7 @@ def test_texts_of_any_kind_survive(path: Path) -> None:
 )
 def test_what_is_no_ledger_is_refused(path: Path, text: str) -> None:
     path.write_text(text)
-    with pytest.raises(DataError, match="is not a ledger"):
-        Ledger.open(path)
+    refused(DataError, "is not a ledger", Ledger.open, path)
     assert path.read_text() == text
 
 
@@ -52,8 +52,7 @@ def test_a_first_line_that_is_none_is_refused(path: Path, change: dict[str, obje
     assert not Ledger.open(path).events
     fields = {name: value for name, value in {**FIRST, **change}.items() if value is not None}
     path.write_bytes(link(fields, START).data + b"\n")
-    with pytest.raises(DataError, match=words):
-        Ledger.open(path)
+    refused(DataError, words, Ledger.open, path)
 
 
 def _edit(lines: list[bytes]) -> None:
@@ -87,8 +86,7 @@ def test_a_line_that_was_changed_is_noticed(written: Path, change: Callable[[lis
     lines = written.read_bytes().splitlines(keepends=True)
     change(lines)
     written.write_bytes(b"".join(lines))
-    with pytest.raises(DataError, match=f"Line {line} of .* does not follow from the line before it"):
-        Ledger.open(written)
+    refused(DataError, f"Line {line} of .* does not follow from the line before it", Ledger.open, written)
 
 
 def test_a_whole_line_that_is_no_event_is_refused_though_every_checksum_is_right(written: Path) -> None:
@@ -103,8 +101,7 @@ def test_a_whole_line_that_is_no_event_is_refused_though_every_checksum_is_right
     good = event("0.4").fields()
     assert len(reopen(json.dumps(good).encode()).events) == 4
     for bad in ({"epsilon": "1"}, {**good, "epsilon": "-1"}, {**good, "x": 1}):
-        with pytest.raises(DataError, match="^Line 5 of"):
-            reopen(json.dumps(bad).encode())
+        refused(DataError, "^Line 5 of", reopen, json.dumps(bad).encode())
     with pytest.raises(DataError, match="^Line 5 of"):  # the cost is there twice: readers would differ
         reopen(json.dumps(good).replace('"epsilon"', '"epsilon": "0.01", "epsilon"').encode())
     with pytest.raises(BudgetError, match=r"cost trusted users ε = 1\.1, δ = 0, more than its budget of ε = 1"):

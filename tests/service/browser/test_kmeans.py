@@ -13,9 +13,9 @@ from playwright.sync_api import Page, Route, expect
 
 from hybriddp.client import verify
 from hybriddp.client.contribution import answer_commitment
-from hybriddp.kmeans import HybridKMeans, KMeansStudy
+from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.protocol.turns import Turns, place
-from hybriddp.kmeans.published import centers_table
+from hybriddp.kmeans.report import answer_blocks
 from hybriddp.release.mechanisms import Mechanism
 from tests.service.browser.conftest import EVIL, Site
 from tests.service.browser.people import DRAWN, WIDE, People, Person, kept
@@ -171,7 +171,7 @@ def test_a_study_from_its_form_to_its_result(
     )
     alice.page.goto(f"/studies/{study_id}/result.html")
     assert "length 1" in alice.page.locator("thead").first.inner_text()
-    table = "".join(centers_table(HybridKMeans.from_server(alone)))
+    table = "".join(answer_blocks(alone.result)[-2:])
     assert alice.page.locator("tbody td").all_inner_texts() == re.findall(r"<td[^>]*>([^<]*)</td>", table)
     bob.arrive(study_id)
     expect(bob.page.locator("#sent")).to_contain_text("What this device kept of it has been deleted.")

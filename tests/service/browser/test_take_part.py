@@ -13,12 +13,12 @@ from playwright.sync_api import Page, Route, expect
 
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import verify
-from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.service.store.contributions import sizes, tally, total
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import study as stored_study
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 from tests.service.browser.conftest import EVIL, Site
 from tests.service.browser.people import WIDE, People, kept
 from tests.service.browser.test_pages import audit
@@ -57,8 +57,8 @@ class Contributions:
     def estimate(self, study: MeanStudy) -> dict[str, Any]:
         counts = tuple(self.codes[code] for code in range(256))
         found = study.estimate(
-            trusted=TrustedSummary(study.digest, len(self.units), sum(self.units)),
-            local=LocalSummary(study.digest, counts, tied=True),
+            trusted=TrustedSummary(study.digest, len(self.units), (sum(self.units),)),
+            local=LocalSummary.of_codes(study.digest, counts, tied=True),
             ledger=Ledger(study.privacy),
         )
         published: dict[str, Any] = json.loads(json.dumps(found.to_dict()))

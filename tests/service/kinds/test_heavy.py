@@ -4,7 +4,7 @@ import pytest
 
 from hybriddp import HeavyHitterStudy
 from hybriddp.errors import BudgetError, DataError
-from hybriddp.items.integers import integer_of
+from hybriddp.items.records import integer_of
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds import Gathered, HeavyHitterKind, study_kind
 from hybriddp.service.problems import Refusal

@@ -33,8 +33,8 @@ def test_a_study_whose_numbers_were_changed() -> None:
 
 
 def test_studies_that_the_server_does_not_take() -> None:
-    with pytest.raises(ProtocolError, match="channel"):
-        MeanKind(MeanStudy("x", bounds=(0, 1), epsilon=1.0, channel="laplace"))
+    with pytest.raises(ProtocolError, match="studies of everybody"):
+        MeanKind(MeanStudy("x", bounds=(0, 1), epsilon=1.0).part("country", "DE"))
 
 
 @pytest.mark.parametrize("code", [0, 1, 255])

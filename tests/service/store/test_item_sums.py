@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, select
 
-from hybriddp.items.integers import LONGEST_ITEM, integer_of, text_of
+from hybriddp.items.records import LONGEST_ITEM, integer_of, text_of
 from hybriddp.service.store import item_sums
 from hybriddp.service.store.contributions import NewContribution, find, fold, total
 from hybriddp.service.store.engine import reading, writing

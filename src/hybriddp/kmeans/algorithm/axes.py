@@ -1,12 +1,9 @@
 r"""Mean and covariance of all points, and the main directions that they give.
 
-Mean and covariance of all points: a first estimate about the middle of the box, then a finer one about that mean.
-
-The main directions of the points: coordinates of which the first few say nearly everything about clusters.
-
-They are the eigenvectors of the covariance, by falling variance $\lambda_j$, about the mean. A center that is known
-only in the first $m$ coordinates is at 0 in the others, and the nearest of such centers is the same in $m$ dimensions
-as in all.
+Moments are estimated about the middle of the box, then finer ones about that mean. The main directions are coordinates
+of which the first few say nearly everything about clusters: the eigenvectors of the covariance, by falling variance
+$\lambda_j$, about the mean. A center that is known only in the first $m$ coordinates is at 0 in the others, and the
+nearest of such centers is the same in $m$ dimensions as in all.
 
 **How many of them to ask for.** A report of a residual in $m$ dimensions is clipped to a length that grows like
 $\sqrt m$, and so does its noise: in each coordinate, a variance of $v_m$ for a shift. Of the variance between clusters,

@@ -9,16 +9,15 @@ to all sides that is all. In others it is not: with users far out on one side a 
 is missing is the mean of $z - \operatorname{clip}(z)/g$, which the grid knows, with noise. It is added where it stands
 out of that noise.
 
-Frequencies on a grid without most of their noise: wavelet shrinkage, and no more users than there are.
-
-A cluster that is spread over many vertices stands out of the noise at none of them, and a threshold on frequencies
-would lose it. But it stands out in sums over blocks. Haar wavelets are differences of such sums, at all scales at once:
-where a frequency has noise of the standard deviation $\sigma$, a coefficient that is an average over $m$ vertices has
-$\sigma/\sqrt m$. With $M/m$ blocks, noise alone rarely exceeds $\sqrt{2\log(M/m)}$ standard deviations; what is below
-that is set to 0 [DJ94]. Where many coefficients of a scale stand out, as with many small places at a large ε, that
-is too strict: there the threshold is the lowest at which at most a tenth of what passes is noise [BH95]. All placements
-of the blocks are averaged, so that their edges leave no trace [CD95]. Outside of the grid there is nobody, so that
-blocks grow along an axis until they are as long as the grid is there.
+**Denoising** is wavelet shrinkage, with no more users than there are. A cluster that is spread over many vertices
+stands out of the noise at none of them, and a threshold on frequencies would lose it. But it stands out in sums over
+blocks. Haar wavelets are differences of such sums, at all scales at once: where a frequency has noise of the standard
+deviation $\sigma$, a coefficient that is an average over $m$ vertices has $\sigma/\sqrt m$. With $M/m$ blocks, noise
+alone rarely exceeds $\sqrt{2\log(M/m)}$ standard deviations; what is below that is set to 0 [DJ94]. Where many
+coefficients of a scale stand out, as with many small places at a large ε, that is too strict: there the threshold is
+the lowest at which at most a tenth of what passes is noise [BH95]. All placements of the blocks are averaged, so that
+their edges leave no trace [CD95]. Outside of the grid there is nobody, so that blocks grow along an axis until they are
+as long as the grid is there.
 """
 
 import math

@@ -8,12 +8,9 @@ r"""More than three dimensions: project, over-seed, lift, merge, refine.
 5. One round on all of these centers, then K-means of them, weighted by the sizes of their clusters, merges them to $K$.
 6. Refinement in a few rounds, along as many axes as are worth the noise, now that there are fewer clusters.
 
-What each step may cost is in a `BudgetPlan`.
-
-What each step of the algorithm for more than three dimensions may cost, by how much the trusted group can say.
-
-The trusted group's ε goes to few steps rather than to all: halving the ε of a release quarters what it is worth, while
-a local user is worth the same in every step. All percentages were tuned on the sets called *space* in `tuning`.
+What each step may cost is in a `BudgetPlan`, by how much the trusted group can say. The trusted group's ε goes to few
+steps rather than to all: halving the ε of a release quarters what it is worth, while a local user is worth the same in
+every step. All percentages were tuned on the sets called *space* in `tuning`.
 """
 
 import math

@@ -7,12 +7,8 @@ r"""Up to three dimensions: a grid on the box for first centers, then refinement
 3. The other local users, in two rounds, say which center is nearest and on which side of it they are. What clipping
    takes from their reports is known from the grid (`density`).
 
-The grid has $M = (n_T\epsilon/2.8h)^{2d/(2+d)}$ vertices, where noise and rounding are in balance, with $h$ = 2 for
-replaced and 1 for added users; from local reports, $n_T\epsilon/h$ becomes $\sqrt{2n/V}$.
-
-First centers in a box of up to three dimensions: K-means of denoised frequencies on a grid.
-
-All of this is post-processing of what both groups published, so that K-means may begin from as many starts as it likes.
+The grid has $M = (n_T\epsilon/2.8h)^{2d/(2+d)}$ vertices, where noise and rounding are in balance, with $h$ = 2
+for replaced users; from local reports, $n_T\epsilon/h$ becomes $\sqrt{2n/V}$.
 """
 
 import math

@@ -1,11 +1,7 @@
-r"""The algorithm's face: what it is given, what it asks for, what it is sent, and what it knows.
-
-What the algorithm is given, what it asks for, and what it is told: never a point.
+r"""What the algorithm is given, what it asks for and is sent, and what it knows of the clusters: never a point.
 
 The algorithm is a generator: it yields steps and is sent what was published in return, so that everything it computes
 is post-processing, by construction.
-
-What is known of the clusters at any time, and how a measurement changes it.
 
 A center $c$ with variance $v$ and a measured shift $s$ with variance $v'$ become
 

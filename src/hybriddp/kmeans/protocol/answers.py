@@ -9,11 +9,9 @@ byte::
 
 Who answered, and whether it was their turn, is said by the token that comes with it, not by the message.
 
-Answers to a round as entries of a tally that is kept elsewhere, one count each, and back.
-
-An answer is an ask of the round, a variant of its question and a code; all three are one integer. What is counted is,
-for each variant of each ask, its users and each symbol that reports support. These entries have numbers below zero, so
-that others can be counted beside them. An answer is nowhere by itself.
+Kept in a tally elsewhere, one count each, an answer is an ask of the round, a variant of its question and a code; all
+three are one integer. What is counted is, for each variant of each ask, its users and each symbol that reports support.
+These entries have numbers below zero, so that others can be counted beside them. An answer is nowhere by itself.
 """
 
 from collections.abc import Iterable, Sequence

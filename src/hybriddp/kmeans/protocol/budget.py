@@ -7,10 +7,8 @@ Laplace noise of scale sensitivity/ε is added to each number.
 Every trusted user is charged for every release: ``epsilon_fraction`` × ε each. Local users are charged the whole study
 before their first question.
 
-Which algorithm, and whether the trusted group takes part in it: decided by public numbers only.
-
-In more than three dimensions a trusted group that is too small, beside the local users, to help is not used: it pays
-nothing.
+Which algorithm is used, and whether the trusted group takes part in it, is decided by public numbers only: in more than
+three dimensions a group that is too small, beside the local users, to help is not used, and pays nothing.
 """
 
 from dataclasses import dataclass, replace

@@ -33,7 +33,7 @@ from hybriddp.kmeans.reports.means import DirectionQuestion, LabelSignsQuestion
 from hybriddp.kmeans.reports.moments import LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy, read_fraction
 from hybriddp.randomness import ByteSource, UniformDraws, byte_source
-from hybriddp.study.document import Document, compact, parsed
+from hybriddp.study.document import Document, parsed
 
 MOST_ASKS = 3  # questions in one round
 MOST_ROUNDS = 64  # the largest number of a round
@@ -166,7 +166,7 @@ class Round(Document):
 
 def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     """Read an ask, whose channel proves its inequality."""
-    channel = channel_from_json(compact(fields["channel"]))
+    channel = channel_from_json(_check.compact(fields["channel"]))
     question = question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
     user_fraction = read_fraction(fields["user_fraction"], "round")
     return Ask(question, cast("SymbolChannel", channel), user_fraction)  # which `Ask.check` makes sure of

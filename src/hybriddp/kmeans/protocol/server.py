@@ -7,7 +7,7 @@ whoever reads it learns no more than the releases have told everybody.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
@@ -17,26 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm.problem import ClusterEstimate, PublishedVector, Release, Step, StepResult
-from hybriddp.kmeans.points import PointArray, TrustedPoints
+from hybriddp.kmeans.points import PointArray, TrustedPoints, group_of
 from hybriddp.kmeans.protocol.budget import TrustedBudget, choose_algorithm, trusted_pays
-from hybriddp.kmeans.protocol.round import Round, RoundTally, implausible_answers
+from hybriddp.kmeans.protocol.round import Round, RoundTally, SimulatedDevices, implausible_answers
 from hybriddp.kmeans.protocol.transcript import MOST_USERS, ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
+from hybriddp.kmeans.result import KMeansResult, Spending
 from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.privacy import NEIGHBORS
 from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.ledger.ledger import Ledger, require_ledger
+from hybriddp.study.result import Statement
 
 Seed = int | np.random.Generator | None
 _LARGEST = 1 << 62  # no release of fewer than 2^40 users is larger, noise included
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What one step cost: each trusted user some of ε, each of the local users who reported all of it."""
-
-    purpose: str
-    trusted_epsilon: str  # as a decimal
-    local_users: int
 
 
 class HybridKMeansServer:
@@ -98,7 +92,7 @@ class HybridKMeansServer:
         if not isinstance(study, KMeansStudy):
             raise ParameterError("study", "a KMeansStudy", study)
         require_ledger(ledger)
-        group = _group(study, trusted)
+        group = group_of(study.box, trusted)
         state = ServerState(
             study=study,
             n_local=_check.integer("n_local", n_local, at_least=0, at_most=MOST_USERS),
@@ -125,7 +119,7 @@ class HybridKMeansServer:
         self._seed = None if random_state is None else int.from_bytes(byte_source(random_state).take(16).tobytes())
         self._results: list[StepResult] = []
         self._pending: PublishedVector | None = None
-        self._result: ClusterEstimate | None = None
+        self._estimate: ClusterEstimate | None = None
         self._stopped = False
         self._algorithm = choose_algorithm(study, n_trusted=state.n_trusted, n_local=state.n_local)
         self._step: Step | None = next(self._algorithm)
@@ -161,6 +155,14 @@ class HybridKMeansServer:
         self.rejected += _check.integer("rejected", tally.rejected, at_least=0, at_most=MOST_USERS - self.rejected)
         self._record(self._step, StepResult(answers, self._pending))
         self._advance()
+
+    def run(self, points: ArrayLike | PointArray, random_state: Seed = None) -> None:
+        """Run the study to its end with the devices of all local users, who have these points, in one process."""
+        self.start()
+        local = points if isinstance(points, PointArray) else PointArray(self.study.box, points, "local_points")
+        devices = SimulatedDevices(local, byte_source(random_state))
+        while self.round is not None:
+            self.absorb(RoundTally(devices.answer(self.round.asks), round_digest=self.round.digest))
 
     def release_pending(self) -> None:
         """Release what is due, if that failed before or the server was taken up from its text meanwhile."""
@@ -214,26 +216,51 @@ class HybridKMeansServer:
         try:
             self._step = self._algorithm.send(result)
         except StopIteration as end:
-            self._result = end.value
+            self._estimate = end.value
         self._stopped = False
 
     @property
-    def result(self) -> ClusterEstimate:
-        """Centers in the unit box, after the last round; `HybridKMeans.from_server` has all in your units."""
-        if self._result is None:
+    def estimate(self) -> ClusterEstimate:
+        """What the algorithm knows after the last round, in a box of sides up to 1."""
+        if self._estimate is None:
             why = f"Round {self.round.number} has not been answered." if self.round else self._why_no_round()
             raise ProtocolError(f"There is no result yet. {why}")
-        return self._result
+        return self._estimate
 
     @property
     def has_ended(self) -> bool:
         """Whether there is a result."""
-        return self._result is not None
+        return self._estimate is not None
 
     @property
     def cluster_centers(self) -> NDArray[np.float64]:
         """Centers in the units of the data, after the last round."""
-        return self.study.box.values(self.result.centers)
+        return self.study.box.values(self.estimate.centers)
+
+    @property
+    def result(self) -> KMeansResult:
+        """The result in the units of the data, after the last round."""
+        estimate, promise = self.estimate, self.study.privacy
+        total = max(float(estimate.sizes.sum()), 1e-12)
+        return KMeansResult(
+            study=self.study,
+            privacy=Statement(
+                promise.epsilon, promise.delta, NEIGHBORS, self._spent() > 0, self.in_ledger, self.seeded
+            ),
+            implausible_reports=self.implausible_reports,
+            centers=self.cluster_centers,
+            standard_errors=self.study.box.units * np.sqrt(estimate.variance),
+            sizes=estimate.sizes / total,
+            size_errors=np.sqrt(estimate.size_variance) / total,
+            trusted_weight=estimate.trusted_weight,
+            doubt=estimate.doubt,
+            doubts=estimate.doubts,
+            start=estimate.start,
+            steps=self.spending,
+            n_trusted=self.n_trusted,
+            n_local=self.n_local,
+            trusted_used=self.trusted_used,
+        )
 
     @property
     def trusted_used(self) -> bool:
@@ -289,12 +316,12 @@ class HybridKMeansServer:
         if state.seeded != (random_state is not None):
             whose = "a simulation: it goes on with" if state.seeded else "a private study: it goes on without"
             raise ProtocolError(f"The state is that of {whose} a random_state.")
-        group, size = _group(state.study, trusted), state.n_trusted
+        group, size = group_of(state.study.box, trusted), state.n_trusted
         if group is not None and group.count != size:
             raise DataError(f"The trusted group had {size:,} users, now {group.count:,} are given.")
         joins = ledger is not None and not state.in_ledger and not state.seeded
         if joins:
-            state = _joined(state)
+            state = state.joined()
         server = cls.__new__(cls)
         try:
             server._set_up(state, group, ledger, random_state)  # noqa: SLF001  (of its own class)
@@ -363,26 +390,3 @@ class HybridKMeansServer:
         ServerState.require(good, "it has other numbers than were released")
         good = math.isclose(published.variance, variance, rel_tol=1e-6)
         ServerState.require(good, "it says of a release that its noise had another variance than it has")
-
-
-def _joined(state: ServerState) -> ServerState:
-    """The state of a study that a ledger records from now on; `ProtocolError` if it would lack what was released."""
-    if state.pending_release is not None or any(result.release is not None for result in state.results):
-        raise ProtocolError(
-            "This study began without a ledger; its first releases are not in this one. Go on without a ledger, "
-            "and record what the study spends with Ledger.spend."
-        )
-    return replace(state, in_ledger=True)
-
-
-def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> TrustedPoints | None:
-    """The trusted group. One without users counts as none."""
-    if trusted is None:
-        return None
-    if isinstance(trusted, TrustedPoints):
-        group: TrustedPoints = trusted
-    else:  # a copy: what is released must not depend on what becomes of the array
-        group = PointArray(study.box, study.box.check(trusted, "trusted points").copy(), "trusted points")
-    if group.box != study.box:
-        raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
-    return group if group.count else None

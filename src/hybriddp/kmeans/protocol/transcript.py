@@ -1,13 +1,15 @@
 """A server's state as text: what has been published so far, and nothing that has not."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hybriddp import _check
 from hybriddp.channels.channel import is_integer
+from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy
@@ -57,6 +59,15 @@ class ServerState(Document):
         }
         return fields if self.ledger_nonce is None else {**fields, "ledger_nonce": self.ledger_nonce}
 
+    def joined(self) -> "ServerState":
+        """Let a ledger record the study from now on; `ProtocolError` if it would lack what was released."""
+        if self.pending_release is not None or any(result.release is not None for result in self.results):
+            raise ProtocolError(
+                "This study began without a ledger; its first releases are not in this one. Go on without a ledger, "
+                "and record what the study spends with Ledger.spend."
+            )
+        return replace(self, in_ledger=True)
+
     @classmethod
     def _read(cls, fields: dict[str, Any]) -> Self:
         asked = fields["open_round"]
@@ -69,7 +80,7 @@ class ServerState(Document):
             rejected=_size(fields["rejected"]),
             results=tuple(_result(result) for result in fields["results"]),
             pending_release=_published(fields["pending_release"]),
-            open_round=None if asked is None else json.dumps(asked, separators=(",", ":"), ensure_ascii=False),
+            open_round=None if asked is None else _check.compact(asked),
             ledger_nonce=fields.get("ledger_nonce"),
         )
         flags = type(state.seeded) is bool and type(state.in_ledger) is bool

@@ -1,6 +1,6 @@
 r"""Turns: which participants belong to which round. Everybody can compute it, and nobody can choose it for others.
 
-Every participant has a *place* (`hybriddp.kmeans.protocol.places`), a hash of the study, of their subject and of a
+Every participant has a *place* (`place`), a hash of the study, of their subject and of a
 nonce that their device has drawn and committed to when they enrolled. Rounds divide all places among them, one after
 the other: with $F_r$ the fractions of users of the rounds 1 to $r$ added up, round $r$ asks those whose place $p$ has
 
@@ -22,10 +22,9 @@ with the commitment of the enrollment and computes the place, and refuses an ans
 Dropouts cost their own answer only: the next round does not ask them in their place. How many belong to a round is
 random, with a standard deviation of $\sqrt{nf(1-f)}$; estimates use the number who answered, which the tally says.
 
-Places: where a participant stands among all of a study, by a number that nobody else can choose.
-
-A device draws a nonce of 128 random bits and commits to it when its person joins (`hybriddp.client.contribution`). The
-*place* is the first 64 bits, as an unsigned integer with the most significant byte first, of
+**Places.** A device draws a nonce of 128 random bits and commits to it when its person joins
+(`hybriddp.client.contribution`). The *place* is the first 64 bits, as an unsigned integer with the most significant
+byte first, of
 
     SHA-256("hybriddp place 1\n" + study digest + "\n" + nonce + "\n" + subject)
 
@@ -55,11 +54,8 @@ from hybriddp.kmeans.study import read_fraction
 from hybriddp.study.document import Document, is_digest
 
 LONGEST_SUBJECT = 256  # characters
-
 PLACES = 1 << 64
-
 _PURPOSE = "hybriddp place 1"
-
 _DIGEST, _NONCE = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
 
 

@@ -31,11 +31,8 @@ from hybriddp.kmeans.reports.base import read_array, require
 from hybriddp.randomness import UniformDraws
 
 LARGEST_CODEBOOK = 16  # directions that a device looks at, at most; with the opposite ones, twice as many
-
 CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS, CODEBOOKS_OF_SHIFTS = 4, 16, 64  # how many there are, at least
-
 _BLOCK = 1 << 12  # vectors at a time
-
 _VECTORS = 1 << 14  # for the mean of what agrees most
 
 

@@ -5,6 +5,6 @@ reports that devices send, is `hybriddp.amplification`.
 """
 
 from hybriddp.paper.amplification import gaussian, laplace
-from hybriddp.paper.amplification.groups import Groups, sensitivities
+from hybriddp.paper.amplification.groups import PerGroup, sensitivities
 
-__all__ = ["Groups", "gaussian", "laplace", "sensitivities"]
+__all__ = ["PerGroup", "gaussian", "laplace", "sensitivities"]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.paper.amplification.groups import Groups, check_honest, sensitivities
+from hybriddp.paper.amplification.groups import PerGroup, check_honest, sensitivities
 from hybriddp.theory import Setting, gaussian_epsilon
 
 
@@ -29,7 +29,7 @@ def noise_sd(setting: Setting, *, weight: ArrayLike, honest_local: ArrayLike) ->
 
 def exact(
     setting: Setting, *, weight: ArrayLike, width: ArrayLike, honest_local: ArrayLike, delta: ArrayLike
-) -> Groups[FloatArray]:
+) -> PerGroup[FloatArray]:
     r"""Compute the smallest ε′ of each group at δ, by the analytic Gaussian mechanism.
 
     Parameters
@@ -58,12 +58,12 @@ def exact(
     """
     shift = sensitivities(setting, weight=weight, width=width)
     sigma = noise_sd(setting, weight=weight, honest_local=honest_local)
-    return Groups(_epsilon(shift.trusted, sigma, delta), _epsilon(shift.local, sigma, delta))
+    return PerGroup(_epsilon(shift.trusted, sigma, delta), _epsilon(shift.local, sigma, delta))
 
 
 def classic(
     setting: Setting, *, weight: ArrayLike, width: ArrayLike, honest_local: ArrayLike, delta: ArrayLike
-) -> Groups[FloatArray]:
+) -> PerGroup[FloatArray]:
     r"""Compute ε′ with the paper's calibration, $\epsilon' = \Delta\sqrt{2 \ln(1.25/\delta)}/s'$, for comparison.
 
     It is a valid guarantee only where ε′ is at most 1.
@@ -71,7 +71,7 @@ def classic(
     dlt = _check.numbers("delta", delta, _check.FRACTION)
     shift = sensitivities(setting, weight=weight, width=width)
     factor = np.sqrt(2 * np.log(1.25 / dlt)) / noise_sd(setting, weight=weight, honest_local=honest_local)
-    return Groups(shift.trusted * factor, shift.local * factor)
+    return PerGroup(shift.trusted * factor, shift.local * factor)
 
 
 def _epsilon(shift: FloatArray, sigma: FloatArray, delta: ArrayLike) -> FloatArray:

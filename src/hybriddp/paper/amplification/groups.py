@@ -18,7 +18,7 @@ Numbers = TypeVar("Numbers", float, FloatArray)
 
 
 @dataclass(frozen=True, slots=True)
-class Groups(Generic[Numbers]):
+class PerGroup(Generic[Numbers]):
     """A number of each group: a sensitivity, or ε′."""
 
     trusted: Numbers
@@ -30,12 +30,12 @@ class Groups(Generic[Numbers]):
         return np.asarray(np.maximum(self.trusted, self.local))[()]
 
 
-def sensitivities(setting: Setting, *, weight: ArrayLike, width: ArrayLike) -> Groups[FloatArray]:
+def sensitivities(setting: Setting, *, weight: ArrayLike, width: ArrayLike) -> PerGroup[FloatArray]:
     """Compute the largest change of the published estimate by one user of each group."""
     n, c = setting.n_users, setting.trusted_fraction
     w = _check.numbers("weight", weight, _check.WEIGHT)
     m = _check.numbers("width", width, _check.POSITIVE)
-    return Groups(w * m / (c * n), (1 - w) * m / ((1 - c) * n))
+    return PerGroup(w * m / (c * n), (1 - w) * m / ((1 - c) * n))
 
 
 def check_honest(setting: Setting, honest_local: ArrayLike) -> FloatArray:

@@ -37,7 +37,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import NumericalError
 from hybriddp.grid import read_only
-from hybriddp.paper.amplification.groups import Groups, check_honest, sensitivities
+from hybriddp.paper.amplification.groups import PerGroup, check_honest, sensitivities
 from hybriddp.theory import Setting
 
 _ANGLE = math.radians(65.0)
@@ -47,7 +47,7 @@ _POINTS = (64, 128, 256, 512, 1024, 2048, 4096)
 _ERROR = 1e-12  # of a logarithm of a density or a tail: ten times what the integrals are certified to
 
 
-def exact(setting: Setting, *, weight: float, width: float, honest_local: int, delta: float = 0.0) -> Groups[float]:
+def exact(setting: Setting, *, weight: float, width: float, honest_local: int, delta: float = 0.0) -> PerGroup[float]:
     r"""Bound ε′ of each group at δ from above, to about nine digits.
 
     Parameters
@@ -78,7 +78,7 @@ def exact(setting: Setting, *, weight: float, width: float, honest_local: int, d
     of_one = (1 - w) / float((1 - setting.trusted_fraction) * setting.n_users)
     trusted, local = (math.sqrt(noise / 2) / m for noise in (setting.trusted_noise, setting.local_noise))
     noise = LaplaceSum(w * trusted, of_one * local, honest)
-    return Groups(_epsilon(noise, float(shift.trusted), dlt), _epsilon(noise, float(shift.local), dlt))
+    return PerGroup(_epsilon(noise, float(shift.trusted), dlt), _epsilon(noise, float(shift.local), dlt))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.points import columns_by_name, names_of, require_alike
 from hybriddp.kmeans.study import Box
+from hybriddp.paper import seeded
 from hybriddp.paper.kmeans.groups import (
     ClusterMoments,
     LaplaceScales,
@@ -37,7 +38,6 @@ from hybriddp.paper.kmeans.groups import (
     truth_probability,
 )
 from hybriddp.paper.kmeans.sphere_packing import sphere_packing
-from hybriddp.randomness import simulation_generator
 from hybriddp.theory.setting import noise_minimizing_weight
 
 
@@ -130,14 +130,12 @@ def hybrid(
     eps = _check.number("epsilon", epsilon, _check.POSITIVE)
     tau = _check.integer("iterations", iterations, at_least=1)
     box = Box.of(bounds, "none")
-    if random_state is None:
-        raise ParameterError("random_state", "an integer or a numpy.random.Generator: this is a simulation", None)
     require_alike({name: group for name, group in (("trusted", trusted), ("local", local)) if np.size(group)})
     local = columns_by_name(local, names_of(trusted), "local")
     trusted_points, local_points = _group(box, trusted, "trusted"), _group(box, local, "local")
     if not len(trusted_points) + len(local_points):
         raise DataError("There are no points. Give those of at least one group.")
-    for_start, for_trusted, for_local = simulation_generator(random_state, "paper K-means").spawn(3)
+    for_start, for_trusted, for_local = seeded(random_state, "paper K-means").spawn(3)
     if initial is None:
         centers = box.widths * sphere_packing(k, box.n_dimensions, generator=for_start)
     else:

@@ -85,7 +85,7 @@ def link(fields: Fields, head: str) -> Line:
     >>> unlink(first.data, START)["a"]
     1
     """
-    body = json.dumps(fields, separators=(",", ":")).encode()  # ASCII: texts are escaped, line breaks too
+    body = _check.compact(fields, escaped=True).encode()  # ASCII: texts are escaped, line breaks too
     new = _checksum(head, body)
     return Line(body[:-1] + _FIELD + new.encode() + _END, new)
 

@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hybriddp.channels.masked import N_BINS
-from hybriddp.distribution.check import implausible_patterns
 from hybriddp.distribution.study import DistributionStudy
-from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.quantiles import curator_quantiles_page, on_a_page, quantiles_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.sums import CategorySums
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class DistributionKind(StudyKind):
 
     def implausible(self, gathered: Gathered) -> int:
         """At least so many local reports did not come out of the study's channel."""
-        return implausible_patterns(self.study.channel, self._local(gathered))
+        return self.study.implausible(self._local(gathered))
 
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
@@ -71,12 +70,12 @@ class DistributionKind(StudyKind):
             curator_quantiles_page(estimate, warnings=warnings),
         )
 
-    def _trusted(self, gathered: Gathered) -> BinCounts:
+    def _trusted(self, gathered: Gathered) -> TrustedSummary:
         counts = self.sums.counts(gathered.total)
         if sum(counts) != gathered.n_trusted:
             raise DataError("The counts of the trusted group do not add up to its size. Nothing was released.")
-        return BinCounts(self.digest, counts)
+        return TrustedSummary(self.digest, gathered.n_trusted, counts)
 
-    def _local(self, gathered: Gathered) -> PatternCounts:
+    def _local(self, gathered: Gathered) -> LocalSummary:
         counts = tuple(gathered.tally.get(code, 0) for code in range(self.study.channel.n_codes))
-        return PatternCounts(self.digest, counts, tied=True)
+        return LocalSummary.of_codes(self.digest, counts, tied=True)

@@ -12,9 +12,8 @@ from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.shares import curator_shares_page, shares_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.sums import CategorySums
-from hybriddp.shares.check import implausible_counts
 from hybriddp.shares.study import FrequencyStudy
-from hybriddp.shares.summary import LocalCounts, TrustedCounts
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 MOST_CATEGORIES = 4096
 """With more, the encrypted counts, which every transaction writes anew, would be longer than 20 kB."""
@@ -81,7 +80,7 @@ class FrequencyKind(StudyKind):
 
     def implausible(self, gathered: Gathered) -> int:
         """At least so many local reports did not come out of the study's channel."""
-        return implausible_counts(self.study, self.local_counts(gathered))
+        return self.study.implausible(self.local_counts(gathered))
 
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
@@ -101,15 +100,15 @@ class FrequencyKind(StudyKind):
             curator_shares_page(estimate, warnings=published["warnings"]),
         )
 
-    def _trusted(self, gathered: Gathered) -> TrustedCounts:
+    def _trusted(self, gathered: Gathered) -> TrustedSummary:
         counts = self.sums.counts(gathered.total)
         if sum(counts) != gathered.n_trusted:
             raise DataError("The counts of the trusted group do not add up to its size. Nothing was released.")
-        return TrustedCounts(self.digest, counts)
+        return TrustedSummary(self.digest, gathered.n_trusted, counts)
 
-    def local_counts(self, gathered: Gathered) -> LocalCounts:
+    def local_counts(self, gathered: Gathered) -> LocalSummary:
         """The local group's summary."""
         n_counts, sums = self.study.oracle.n_counts, self.sums
         entries = map(sums.bit, range(n_counts)) if sums.n_bits else range(n_counts)
         counts = tuple(gathered.tally.get(entry, 0) for entry in entries)
-        return LocalCounts(self.digest, gathered.n_local, counts, tied=True)
+        return LocalSummary(self.digest, gathered.n_local, counts, tied=True)

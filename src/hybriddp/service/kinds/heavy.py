@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.items.counts import ItemCounts
-from hybriddp.items.integers import integer_of, kept_item
 from hybriddp.items.open_release import PrivateItems
+from hybriddp.items.records import integer_of, kept_item
 from hybriddp.items.study import HeavyHitterStudy
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds.frequency import FrequencyKind

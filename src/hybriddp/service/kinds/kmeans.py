@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError
-from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy, integer_of_units, units_of, values_of
 from hybriddp.release.ledger.ledger import Ledger
@@ -88,16 +87,16 @@ class KMeansKind(StudyKind):
     def clusters(
         self, server: HybridKMeansServer, *, counted: bool, warning: str | None, dimensions: Sequence[str] = ()
     ) -> Released:
-        """The centers of a study whose rounds have ended; ``counted`` if its ε is in a ledger."""
-        model = HybridKMeans.from_server(server, names=dimensions)
-        model.in_ledger_ = model.in_ledger_ or counted
-        published: dict[str, Any] = model.to_dict()
-        published["rejected"] = server.rejected
+        """Release the centers of a study whose rounds have ended; ``counted`` if its ε is in a ledger."""
+        result = replace(server.result, columns=tuple(dimensions))
+        if counted:
+            result = replace(result, privacy=replace(result.privacy, counted=True))
+        published: dict[str, Any] = {**result.to_dict(), "rejected": server.rejected}
         if warning is not None:
             published["warnings"] = [warning, *published["warnings"]]
         warnings = published["warnings"]
         return Released(
-            {"estimate": published, "answer": model.answer()},
-            clusters_page(model, warnings=warnings),
-            curator_clusters_page(model, warnings=warnings),
+            {"estimate": published, "answer": f"{result.title}: {result.answer}"},
+            clusters_page(result, warnings=warnings),
+            curator_clusters_page(result, warnings=warnings),
         )

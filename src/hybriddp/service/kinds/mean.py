@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.explain import published_rows
-from hybriddp.mean.plausible import implausible_reports, spread_is_refuted
+from hybriddp.mean.plausible import spread_is_refuted
 from hybriddp.mean.study import MeanStudy
-from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.intervals import STYLE, interval_blocks
@@ -20,6 +18,7 @@ from hybriddp.service.pages.result import result_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.part_sums import PartSums
 from hybriddp.service.store.sums import UNIT_SUMS, UnitSums
+from hybriddp.study.summary import LocalSummary, TrustedSummary
 from hybriddp.study.users import StudyParts
 
 
@@ -32,8 +31,6 @@ class MeanKind(StudyKind):
     name: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.study.channel, WindowChannel):
-            raise ProtocolError('The server takes studies with channel="window": their reports are one byte each.')
         if self.study.users is not None:
             raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
 
@@ -52,14 +49,7 @@ class MeanKind(StudyKind):
         """The sums of each part."""
         if self.parts is None:
             raise ProtocolError("The study is one of everybody: it has no parts.")
-        return PartSums(len(self.parts.names), self.window.n_codes)
-
-    @property
-    def window(self) -> WindowChannel:
-        """What devices draw with."""
-        if not isinstance(self.study.channel, WindowChannel):  # see above
-            raise ProtocolError("The study has no window channel.")
-        return self.study.channel
+        return PartSums(len(self.parts.names), self.study.n_codes)
 
     @cached_property
     def _codes(self) -> tuple[int, int]:
@@ -82,8 +72,8 @@ class MeanKind(StudyKind):
         """At least so many local reports did not come out of the study's channel, which all parts share."""
         tally: Counter[int] = Counter()
         for code, count in gathered.tally.items():
-            tally[code % self.window.n_codes] += count if code >= 0 else 0
-        return implausible_reports(self.study, self.summaries(replace(gathered, tally=tally), self.study)[1])
+            tally[code % self.study.n_codes] += count if code >= 0 else 0
+        return self.study.implausible(self.summaries(replace(gathered, tally=tally), self.study)[1])
 
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
@@ -113,9 +103,9 @@ class MeanKind(StudyKind):
 
     def summaries(self, gathered: Gathered, study: MeanStudy) -> tuple[TrustedSummary, LocalSummary]:
         """What the groups have contributed to the study, or to that of a part of the users."""
-        counts = tuple(gathered.tally.get(code, 0) for code in range(self.window.n_codes))
-        local = LocalSummary(study.digest, counts, tied=True)
-        return TrustedSummary(study.digest, gathered.n_trusted, gathered.total), local
+        counts = tuple(gathered.tally.get(code, 0) for code in range(self.study.n_codes))
+        local = LocalSummary.of_codes(study.digest, counts, tied=True)
+        return TrustedSummary(study.digest, gathered.n_trusted, (gathered.total,)), local
 
     def plausible_study(self, reports: Iterable[LocalSummary]) -> MeanStudy:
         """The study, without what it says of the spread if reports refute that.

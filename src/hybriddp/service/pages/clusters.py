@@ -3,33 +3,28 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from hybriddp.kmeans.published import STYLE, centers_table, picture_blocks, story_blocks
+from hybriddp.kmeans.report import STYLE, answer_blocks, story_blocks
 from hybriddp.reporting.html import Section, alerts, paragraphs, render_page
 from hybriddp.reporting.wording import counted
 from hybriddp.service.pages.result import downloads
 
 if TYPE_CHECKING:
-    from hybriddp.kmeans.estimator import HybridKMeans
+    from hybriddp.kmeans.result import KMeansResult
 
 __all__ = ["clusters_page", "curator_clusters_page"]
 
 
-def clusters_page(model: "HybridKMeans", *, warnings: Iterable[str]) -> str:
-    """The page for everybody: what may be published, and no more."""
-    answered = sum(step.local_users for step in model.spending_)
-    people = f"{counted(model.n_trusted_, 'trusted participant')} and the answers of {answered:,} of "
-    people += counted(model.n_local_, "local participant")
-    promise = f"Everybody is promised ε = {model.privacy_.epsilon}."
-    told = paragraphs([f"Computed from the points of {people}.", promise])
-    blocks = [*_head(model, warnings), *told, downloads()]
-    return render_page(model.study_.name, [Section("", blocks)], style=STYLE)
+def clusters_page(result: "KMeansResult", *, warnings: Iterable[str]) -> str:
+    """Make the page for everybody: what may be published, and no more."""
+    people = f"{counted(result.n_trusted, 'trusted participant')} and the answers of {result.n_answered:,} of "
+    people += counted(result.n_local, "local participant")
+    promise = f"Everybody is promised ε = {result.privacy.epsilon}."
+    origin = paragraphs([f"Computed from the points of {people}.", promise])
+    blocks = [*alerts(warnings), *answer_blocks(result), *origin, downloads()]
+    return render_page(result.title, [Section("", blocks)], style=STYLE)
 
 
-def curator_clusters_page(model: "HybridKMeans", *, warnings: Iterable[str]) -> str:
-    """The curator's page: also what each step cost whom, and how much each group decided."""
-    sections = [Section("", _head(model, warnings)), Section("How it came about", story_blocks(model))]
-    return render_page(model.study_.name, sections, style=STYLE)
-
-
-def _head(model: "HybridKMeans", warnings: Iterable[str]) -> list[str]:
-    return [*alerts(warnings), *picture_blocks(model), *centers_table(model)]
+def curator_clusters_page(result: "KMeansResult", *, warnings: Iterable[str]) -> str:
+    """Make the curator's page: also what each step cost whom, and how much each group decided."""
+    answer = Section("", [*alerts(warnings), *answer_blocks(result)])
+    return render_page(result.title, [answer, Section("How it came about", story_blocks(result))], style=STYLE)

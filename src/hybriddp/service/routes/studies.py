@@ -9,6 +9,7 @@ from litestar.datastructures import State
 from litestar.params import JSONBody, QueryParameter
 from msgspec import convert, structs
 
+from hybriddp import _check
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service import asking, budgets, life
@@ -51,7 +52,7 @@ async def create_study(data: JSONBody[NewStudy], state: State) -> StudyDocument:
 
 async def create(data: NewStudy, curator: Curator) -> dict[str, Any]:
     """A new study, as a route or a page has asked for it."""
-    text = json.dumps(data.study, separators=(",", ":"), ensure_ascii=False)
+    text = _check.compact(data.study)
     kind = study_kind(text, None if data.parts is None else StudyParts(data.parts.by, data.parts.names))
     fields = {
         "id": data.id or token_hex(6),

@@ -1,6 +1,6 @@
 """Counts of texts that nobody has listed beforehand, as one integer of a fixed length.
 
-An item is an integer, too (`hybriddp.items.integers`). The counts of all items are packed into bytes, which
+An item is an integer, too (`hybriddp.items.records`). The counts of all items are packed into bytes, which
 are an integer again, so that they are encrypted and stored as every other total is.
 
 There is room for so many *people*, whatever their items are. If new items were refused where the room for items is
@@ -15,7 +15,7 @@ from typing import ClassVar
 from msgspec import msgpack
 
 from hybriddp.errors import DataError
-from hybriddp.items.integers import text_of
+from hybriddp.items.records import text_of
 
 __all__ = ["ItemSums"]
 
@@ -33,7 +33,7 @@ class ItemSums:
 
     Examples
     --------
-    >>> from hybriddp.items.integers import integer_of
+    >>> from hybriddp.items.records import integer_of
     >>> sums = ItemSums()
     >>> total = sums.change(0, map(integer_of, ["fig", "pear", "fig"]), 1)
     >>> sorted(sums.counts(total).items())
