@@ -24,7 +24,7 @@ from hybriddp.distribution.fit import DistributionFit
 from hybriddp.distribution.within import curve_of
 from hybriddp.grid import read_only
 
-_TURNS = 8
+_TURNS = 2
 """Orthogonal matrices from which the curves of the likeliest outcome come; one for each other outcome."""
 _PLACES = np.linspace(0.0, 1.0, 65)  # within a bin, at which its curve is tabulated
 
