@@ -95,7 +95,7 @@ def selected_shares(k: int, epsilon: float, n_trusted: int, n_local: int, trials
             random_state=rng,
         )
         rows = found.top(SELECTED)
-        numbers = np.array([int(row.item) for row in rows])
+        numbers = np.array([int(row.name) for row in rows])
         ends = np.array([tuple(row.interval) for row in rows]).T
         truth = ((trusted + local) / (n_trusted + n_local))[numbers]
         tally.add(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.mean import MeanStudy
-from hybriddp.simulation import Simulation, simulate
+from hybriddp.simulation import MeanSimulation, simulate
 from hybriddp.theory import Setting, laplace_noise
 
 BETAS = {"Beta(10, 10)": "beta(10, 10)", "Beta(1, 1)": "uniform", "Beta(0.1, 0.1)": "beta(0.1, 0.1)"}
@@ -48,7 +48,7 @@ class Point:
         )
 
 
-def papers(result: Simulation) -> Setting:
+def papers(result: MeanSimulation) -> Setting:
     """The same groups with the paper's Laplace noise on both sides."""
     n, study = result.n_trusted + result.n_local, result.study
     c = result.n_trusted / n
@@ -62,7 +62,7 @@ def beta_points(trials: int) -> Iterator[Point]:
         study = MeanStudy(name, bounds=(0, 1), epsilon=epsilon)
         yield _point(
             simulate(
-                BETAS[name], study=study, n_users=n, trusted_fraction=c, trials=trials, estimators=("adaptive",),
+                study, BETAS[name], n_users=n, trusted_fraction=c, trials=trials, estimators=("adaptive",),
                 processes=None,
             )
         )  # fmt: skip
@@ -74,7 +74,7 @@ def real_points(trials: int) -> Iterator[Point]:
         study = MeanStudy(name, bounds=bounds, epsilon=epsilon)
         yield _point(
             simulate(
-                values, study=study, trusted_fraction=c, trials=trials, estimators=("adaptive",), processes=None
+                study, values, trusted_fraction=c, trials=trials, estimators=("adaptive",), processes=None
             )
         )  # fmt: skip
 
@@ -93,7 +93,7 @@ def skewed_points(trials: int) -> Iterator[Skewed]:
     uniform = np.linspace(0.5, 1.5, 1001)
     for t, n, c, epsilon in product((0.0, 0.25, 0.5), (1_000, 10_000, 100_000), (0.005, 0.05), (0.1, 1.0)):
         result = simulate(
-            uniform - t, local_data=uniform + t, study=MeanStudy("skew", bounds=(0, 2), epsilon=epsilon), n_users=n,
+            MeanStudy("skew", bounds=(0, 2), epsilon=epsilon), uniform - t, local_data=uniform + t, n_users=n,
             trusted_fraction=c, trials=trials, estimators=("adaptive",), processes=None,
         )  # fmt: skip
         setting = papers(result)
@@ -105,7 +105,7 @@ def skewed_points(trials: int) -> Iterator[Skewed]:
         )
 
 
-def _point(result: Simulation) -> Point:
+def _point(result: MeanSimulation) -> Point:
     outcome, study = result["adaptive"], result.study
     n = result.n_trusted + result.n_local
     ratio = float(papers(result).error_known_variance()) / outcome.observed_mse

@@ -19,10 +19,10 @@ from hybriddp.mean import MeanStudy
 from hybriddp.mean.answer import WeightRule, weigh
 from hybriddp.mean.interval import VarianceEvidence
 from hybriddp.mean.weights import TrustedStatistics
-from hybriddp.planning.scenario import crowd_like
-from hybriddp.simulation.crowd import Crowd
+from hybriddp.planning.shape import beta_counts
+from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.simulation.distributions import named
-from hybriddp.simulation.trial import reports
+from hybriddp.simulation.mean import reports
 from hybriddp.study.result import Statement
 
 WIDTHS = 200  # trials of which the interval itself is made
@@ -41,9 +41,9 @@ class Cell:
     shape: tuple[float, float] | None = None
 
     @property
-    def crowd(self) -> Crowd:
+    def crowd(self) -> ValueCounts:
         """Where the users come from, on the unit range."""
-        return named(self.values) if self.shape is None else crowd_like(*self.shape)
+        return named(self.values) if self.shape is None else beta_counts(*self.shape)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def measure(shape: str, trusted_fraction: float, epsilon: float, n_users: int, t
     """Measure R in one cell."""
     bounds, values = SHAPES[shape]
     result = simulate(
-        values, study=MeanStudy(shape, bounds=bounds, epsilon=epsilon), n_users=n_users,
+        MeanStudy(shape, bounds=bounds, epsilon=epsilon), values, n_users=n_users,
         trusted_fraction=trusted_fraction, trials=trials, estimators=("trusted-only", "adaptive"), random_state=5,
     )  # fmt: skip
     adaptive, trusted = result["adaptive"], result["trusted-only"]

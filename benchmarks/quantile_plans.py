@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from hybriddp.distribution import DistributionStudy
-from hybriddp.planning.quantiles import QuantilePlan, plan_quantiles
-from hybriddp.simulation import simulate_quantiles
+from hybriddp.planning import QuantilePlan, plan
+from hybriddp.simulation import simulate
 
 AT = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LARGEST_RANK_ERROR = 0.05
@@ -61,18 +61,25 @@ def deployment(number: int) -> dict[str, Any]:
 
 def measure(number: int, arguments: dict[str, Any], trials: int) -> list[Row]:
     """Simulate the studies of one deployment."""
-    plan = plan_quantiles(**arguments)
-    rows = [row for row in plan.rows if row.rank_error < LARGEST_RANK_ERROR]
-    study = DistributionStudy("x", **{name: arguments[name] for name in ("bounds", "epsilon", "scale")})
+    rows = [row for row in _planned(arguments).rows if row.rank_error < LARGEST_RANK_ERROR]
     known = {name: arguments[name] for name in ("trusted_fraction", "n_users")}
-    seen = simulate_quantiles(
-        arguments["shape"], study=study, trials=trials, at=[row.q for row in rows], random_state=number, **known
+    seen = simulate(
+        _study(arguments), arguments["shape"], trials=trials, at=[row.q for row in rows], random_state=number, **known
     )
     return [Row(number, row.q, row.rank_error, row.value_error or 0.0, seen[row.q].value_error) for row in rows]
 
 
-def _useful(plan: QuantilePlan) -> bool:
-    return any(row.rank_error < LARGEST_RANK_ERROR for row in plan.rows)
+def _study(arguments: dict[str, Any]) -> DistributionStudy:
+    return DistributionStudy("x", **{name: arguments[name] for name in ("bounds", "epsilon", "scale")})
+
+
+def _planned(arguments: dict[str, Any]) -> QuantilePlan:
+    assumed = {name: arguments[name] for name in ("n_users", "trusted_fraction", "shape", "at")}
+    return plan(_study(arguments), **assumed)
+
+
+def _useful(made: QuantilePlan) -> bool:
+    return any(row.rank_error < LARGEST_RANK_ERROR for row in made.rows)
 
 
 def main() -> None:
@@ -82,7 +89,7 @@ def main() -> None:
     number = 0
     while len(chosen) < wanted:
         arguments, number = deployment(number), number + 1
-        if _useful(plan_quantiles(**arguments)):
+        if _useful(_planned(arguments)):
             chosen.append(arguments)
     print(
         "| deployment | q | rank error | planned | seen | planned / seen |\n| ---: | ---: | ---: | ---: | ---: | ---: |"

@@ -18,7 +18,7 @@ from hybriddp.kmeans.reports.moments import squared_lengths
 from hybriddp.mean.weights import _densities
 from hybriddp.paper.amplification.laplace import _parameters
 from hybriddp.paper.figures.clustering import points
-from hybriddp.simulation.adaptive import _normal_quantiles
+from hybriddp.theory.adaptive import normal_quantiles
 from tests.refusals import refused
 
 finite = st.floats(-1e300, 1e300)
@@ -166,7 +166,7 @@ def test_units_lie_on_the_grid(units: list[float]) -> None:
     [
         (_cosine_table, (WindowChannel(epsilon=1),)),
         (_densities, ()),
-        (_normal_quantiles, ()),
+        (normal_quantiles, ()),
         (_parameters, (5,)),
         (direction_gains, (2,)),
         (hadamard, (4,)),

@@ -33,7 +33,7 @@ from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.study import Box
 from hybriddp.mean import LocalSummary, TrustedSummary
-from hybriddp.simulation.crowd import Crowd
+from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.tables import summarize, trusted_points
 from hybriddp.tables.frames import read_columns
 from hybriddp.tables.report_files import write_table
@@ -130,8 +130,8 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "hashing": LocalHashing(epsilon=1).sample,
     "heavy hitters": lambda x: hdp.heavy_hitters(trusted=x, local=["flu"], epsilon=1, delta=1e-6, single_group=True),
     "heavy hitters local": lambda x: hdp.heavy_hitters(trusted=["flu"] * 9, local=x, epsilon=1, delta=1e-6),
-    "simulate": lambda x: hdp.simulate(x, study=STUDY, trusted_fraction=0.5, trials=1),
-    "crowd": lambda x: Crowd.of(x, (0, 1)),
+    "simulate": lambda x: hdp.simulate(STUDY, x, trusted_fraction=0.5, trials=1),
+    "value counts": lambda x: ValueCounts.of(x, (0, 1)),
     "box": Box.of([(0, 1), (0, 1)]).place,
     "points": lambda x: PointArray(Box.of([(0, 1), (0, 1)]), x, "points"),
     "k-means": lambda x: hdp.HybridKMeans(n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1).fit(x, None),
@@ -279,8 +279,8 @@ def test_what_holds_raw_values_does_not_show_them() -> None:
     total = str(trusted.sums[0])
     table = pl.DataFrame({"x": [NUMBER, 5.0], "country": ["DE", "FR"]})
     groups = summarize(table, STUDY, value="x", group="country", keys=["DE", "FR"])
-    tally = Tally(Counter(count=1, total=trusted.sums[0]))
-    held = [trusted, groups, tuple(groups.values()), tally, STUDY.grid.place([NUMBER]), Crowd.of([NUMBER, 1], (0, 1e5))]
+    tally, counts = Tally(Counter(count=1, total=trusted.sums[0])), ValueCounts.of([NUMBER, 1], (0, 1e5))
+    held = [trusted, groups, tuple(groups.values()), tally, STUDY.grid.place([NUMBER]), counts]
     held += [PointArray(Box.of([(0, 1e5)]), [[NUMBER]], "x"), Box.of([(0, 1e5)]).place([[NUMBER]])]
     held += [trusted_points(table.with_columns(y=pl.col("x")), POINTS, columns=["x", "y"])]
     unit = str(NUMBER / 1e5)[:6]

@@ -23,12 +23,8 @@ def test_the_public_names_are_these() -> None:
         "errors",
         "heavy_hitters",
         "plan",
-        "plan_frequencies",
-        "plan_quantiles",
         "simulate",
-        "simulate_quantiles",
         "solve",
-        "solve_quantiles",
         "summarize",
         "theory",
     ]

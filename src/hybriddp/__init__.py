@@ -15,8 +15,7 @@ it costs.
 
 **For K-means**: `HybridKMeans`; `hybriddp.kmeans` for running it as a protocol, round by round.
 
-**For knowing the error beforehand**: `plan` and `solve`, `plan_quantiles` and `solve_quantiles`, `plan_frequencies`;
-`simulate` and `simulate_quantiles` for trying it out; `hybriddp.theory` for formulas.
+**For knowing the error beforehand**: `plan` and `solve`; `simulate` for trying it out; `hybriddp.theory` for formulas.
 
 **For what outsiders learn**: `amplify`.
 
@@ -31,11 +30,11 @@ from hybriddp.distribution import DistributionStudy
 from hybriddp.items import HeavyHitterStudy, heavy_hitters
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
-from hybriddp.planning import plan, plan_frequencies, plan_quantiles, solve, solve_quantiles
+from hybriddp.planning import plan, solve
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.shares import Frequencies, FrequencyStudy
-from hybriddp.simulation import simulate, simulate_quantiles
+from hybriddp.simulation import simulate
 from hybriddp.tables.summarize import summarize
 
 __version__ = "0.1.0"
@@ -55,12 +54,8 @@ __all__ = [
     "errors",
     "heavy_hitters",
     "plan",
-    "plan_frequencies",
-    "plan_quantiles",
     "simulate",
-    "simulate_quantiles",
     "solve",
-    "solve_quantiles",
     "summarize",
     "theory",
 ]

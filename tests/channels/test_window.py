@@ -39,15 +39,9 @@ def test_the_variance_is_the_least_possible(epsilon: float) -> None:
     assert worst <= 1.025 * WindowChannel(epsilon=epsilon).mean_variance  # nearly the same for every input
     ratio = worst / LOWER_BOUNDS[str(epsilon)]
     assert ratio >= 1
+    assert worst < min(laplace(epsilon) / 1.99, one_bit(epsilon), piecewise(epsilon), hybrid(epsilon))
     if epsilon <= 8:
         assert ratio <= (1.001 if epsilon <= 3 else 1.01 if epsilon <= 6 else 1.02)
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1, 2, 4, 8])
-def test_every_other_mechanism_varies_more(epsilon: float) -> None:
-    worst = WindowChannel(epsilon=epsilon).worst_variance
-    assert worst < min(laplace(epsilon), one_bit(epsilon), piecewise(epsilon), hybrid(epsilon))
-    assert worst < laplace(epsilon) / 1.99
 
 
 # Definition: exactness
@@ -71,28 +65,6 @@ def test_a_window_needs_a_power_of_two() -> None:
     with pytest.raises(ParameterError, match="^n_codes must be a power of two"):
         Window.for_epsilon("1", n_codes=6, width=3)
     assert Window.for_epsilon("1", n_codes=6, width=1).n_codes == 6
-
-
-def test_every_draw_gives_its_code_by_counting() -> None:
-    """Draws below n·a give code u div a, so each code a draws; the others, in k runs of b, give the window's codes."""
-    channel = WindowChannel(epsilon=6)
-    w = channel.window
-    row = 37
-    edges = np.concatenate([np.arange(w.n_codes + 1) * w.low, w.n_codes * w.low + np.arange(w.width + 1) * w.extra])
-    assert edges[-1] == 1 << 32
-    draws = np.unique(np.clip(np.concatenate([edges - 1, edges, edges + 1]), 0, (1 << 32) - 1)).astype(np.uint32)
-    codes = w.code(np.full(len(draws), row, np.uint32), draws)
-    expected = np.where(
-        draws < w.n_codes * w.low, draws // w.low, row + (draws.astype(np.int64) - w.n_codes * w.low) // w.extra
-    )
-    assert np.array_equal(codes, expected)
-    # Between two neighboring edges the code is constant, so counting the runs counts all 2^32 draws.
-    starts, ends = np.unique(edges)[:-1], np.unique(edges)[1:]
-    first = w.code(np.full(len(starts), row, np.uint32), starts.astype(np.uint32))
-    last = w.code(np.full(len(starts), row, np.uint32), (ends - 1).astype(np.uint32))
-    assert np.array_equal(first, last)
-    counted = np.bincount(first, weights=ends - starts, minlength=w.n_codes).astype(np.int64)
-    assert tuple(counted.tolist()) == channel.weights(row)
 
 
 def test_all_draws_of_a_small_channel_one_by_one() -> None:

@@ -60,8 +60,8 @@ def test_a_second_release_ends_with_code_3(users: Path, tmp_path: Path, monkeypa
 
 def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
     found = json.loads(_run(users, tmp_path / "ledger.json", "--json").stdout)
-    assert found["items"] == ["yes", "no"]
-    assert found["shares"][0] == pytest.approx(0.3, abs=0.1)
+    assert [row["name"] for row in found["rows"]] == ["yes", "no"]
+    assert found["rows"][0]["value"] == pytest.approx(0.3, abs=0.1)
     assert "curator" not in found
     full = json.loads(_run(users, tmp_path / "other.json", "--json", "--full").stdout)
     assert "curator" in full
@@ -98,11 +98,12 @@ def test_all_others_may_be_a_category(tmp_path: Path) -> None:
     more = ["--other", "--epsilon", "2", "--simulate-local", "--seed", "1", "--json"]
     found = json.loads(RUN.invoke(cli.app, [*base, *more]).stdout)
     assert "SIMULATION" in found["simulation"]
-    assert found["items"] == ["apple", "pear", "(other)"]
+    assert [row["name"] for row in found["rows"]] == ["apple", "pear", "(other)"]
     assert (found["n_trusted"], found["n_local"]) == (600, 400)
     three = [*base[:-1], "apple,pear,plum", "--epsilon", "2", "--simulate-local", "--seed", "1", "--json"]
-    assert json.loads(RUN.invoke(cli.app, three).stdout)["items"] == ["apple", "pear", "plum", "(other)"]
-    assert json.loads(RUN.invoke(cli.app, [*three, "--no-other"]).stdout)["items"] == ["apple", "pear", "plum"]
+    for option, others in (([], ["(other)"]), (["--no-other"], [])):
+        rows = json.loads(RUN.invoke(cli.app, [*three, *option]).stdout)["rows"]
+        assert [row["name"] for row in rows] == ["apple", "pear", "plum", *others]
     fewer = json.loads(RUN.invoke(cli.app, [*base, *more, "--missing", "NA"]).stdout)
     assert fewer["n_trusted"] == 400
 
@@ -160,7 +161,7 @@ def test_devices_are_simulated_for_a_file(users: Path, tmp_path: Path) -> None:
         ],
     )
     assert json.loads(found.stdout)["tied"]
-    assert json.loads(found.stdout)["privacy"]["private_release"] is False
+    assert json.loads(found.stdout)["privacy"]["seeded"] is True
 
 
 def test_bounds_or_categories_but_not_both(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_a_column_that_a_file_does_not_have(users: Path) -> None:
 
 
 def test_a_plan_says_how_long_the_list_will_be(tmp_path: Path) -> None:
-    base = ["plan-frequencies", "--users", "1,000,000", "--trusted", "1%", "--epsilon", "1", "--items", "10,000"]
+    base = ["plan", "--users", "1,000,000", "--trusted", "1%", "--epsilon", "1", "--items", "10,000"]
     result = RUN.invoke(cli.app, [*base, "--delta", "1e-6", "--plot", str(tmp_path / "plan.png")])
     assert result.exit_code == 0
     assert "about 38 items" in result.output

@@ -126,7 +126,7 @@ def test_other_quantiles_can_be_read_from_a_kept_result() -> None:
     assert run(*STUDIES["quantiles"], *LEDGER, "--single-group").exit_code == 0
     (path,) = saved()
     told = run("quantiles", "--from", str(path), "--at", "0.25", "--json")
-    assert [one["q"] for one in json.loads(told.stdout)["quantiles"]] == [0.25]
+    assert [one["q"] for one in json.loads(told.stdout)["rows"]] == [0.25]
 
 
 def test_a_list_is_kept_as_the_second_step_reads_it() -> None:

@@ -25,6 +25,7 @@ def test_a_plan_is_a_story_and_two_tables() -> None:
         "What ε costs",
         "What bounds cost",
         "mean gap",
+        "If the groups differ",
     ):
         assert part in words
     assert "Laplace" not in words

@@ -14,7 +14,7 @@ SHAPE = ["--bounds", "0", "10000", "--scale", "log", "--epsilon", "1", "--truste
 
 
 def _plan(*more: str) -> Result:
-    return RUN.invoke(cli.app, ["plan-quantiles", *SHAPE, *more])
+    return RUN.invoke(cli.app, ["plan", *SHAPE, *more])
 
 
 def test_it_tells_errors_of_ranks_and_values() -> None:
@@ -28,12 +28,12 @@ def test_it_tells_errors_of_ranks_and_values() -> None:
 
 @pytest.mark.slow
 def test_how_many_users_for_p95() -> None:
-    more = ["--shape", "lognormal(550,520)", "--solve-for", "users", "--at", "0.95", "--target-error", "50"]
+    more = ["--shape", "lognormal(550,520)", "--solve-for", "users", "--at", "0.95", "--target-rmse", "50"]
     result = _plan(*more)
-    assert "It takes 3" in result.output
+    assert "users gives a typical error within 50." in result.output
     stored = json.loads(_plan(*more, "--json").stdout)
     assert 200_000 < stored["n_users"] < 500_000
-    assert stored["solved"] == "users"
+    assert stored["solved"] == "n_users"
 
 
 @pytest.mark.parametrize("at", [["0.5,0.95"], ["0.5", "0.95"], ["p50", "95%"]])
@@ -48,8 +48,8 @@ def test_quantiles_are_written_in_several_ways(at: list[str]) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (["--solve-for", "users", "--target-rank-error", "1%"], "at must be one quantile if --solve-for is given"),
-        (["--users", "1000", "--target-error", "5"], "target_error must be given together with --solve-for"),
+        (["--users", "1000", "--target-rank-error", "5%"], "target_rank_error must be given together with --solve-for"),
+        (["--users", "1000", "--sd", "5"], "sd must be left out of a plan of quantiles"),
         (["--solve-for", "gold", "--at", "0.5"], "solve_for must be one of epsilon, users, trusted"),
         ([], "users must be given, or found with --solve-for users"),
     ],
@@ -70,10 +70,8 @@ def test_a_file_of_public_values_is_a_shape(tmp_path: Path) -> None:
 
 def test_a_simulation_says_that_it_is_one() -> None:
     asked = ["--users", "20,000", "--trials", "2", "--at", "0.5,0.9"]
-    result = RUN.invoke(cli.app, ["simulate-quantiles", "lognormal(550,520)", *SHAPE, *asked])
+    result = RUN.invoke(cli.app, ["simulate", "lognormal(550,520)", *SHAPE, *asked])
     assert result.exit_code == 0
     assert "a simulation, not a private release" in result.output.replace("\n", " ")
-    stored = json.loads(
-        RUN.invoke(cli.app, ["simulate-quantiles", "lognormal(550,520)", *SHAPE, *asked, "--json"]).stdout
-    )
+    stored = json.loads(RUN.invoke(cli.app, ["simulate", "lognormal(550,520)", *SHAPE, *asked, "--json"]).stdout)
     assert [row["q"] for row in stored["quantiles"]] == [0.5, 0.9]

@@ -71,7 +71,7 @@ def test_an_answer_from_seeded_reports_is_no_private_release(tmp_path: Path, end
         options = ["--value", "minutes", "--bounds", "0", "240", "--epsilon", "8", "--ledger", str(ledger), "--json"]
         result = invoke(["mean", *files, *options])
         assert result.exit_code == 0
-        assert json.loads(result.stdout)["privacy"]["private_release"] is (not seed)
+        assert json.loads(result.stdout)["privacy"]["seeded"] is bool(seed)
 
 
 def test_it_prints_json_and_nothing_else(values: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     values = np.random.default_rng(0).uniform(0, 100, 6000)
     estimate = study.estimate(trusted=values[:1000], local=study.randomize(values[1000:]))
     path = tmp_path_factory.mktemp("saved") / "result.json"
-    path.write_text(estimate.to_json(at=[0.5]), encoding="utf-8")
+    path.write_text(estimate.with_quantiles([0.5]).to_json(), encoding="utf-8")
     return path
 
 
@@ -30,14 +30,14 @@ def test_a_forgotten_quantile_is_read_out_of_the_result(result: Path) -> None:
     assert "nothing was spent" in told.output
     again = json.loads(RUN.invoke(cli.app, ["quantiles", "--from", str(result), "--at", "0.8", "--json"]).stdout)
     first = json.loads(result.read_text(encoding="utf-8"))
-    assert [one["q"] for one in again["quantiles"]] == [0.8]
+    assert [one["q"] for one in again["rows"]] == [0.8]
     assert again["cdf"] == first["cdf"]
-    low, high = again["quantiles"][0]["interval_95"]
+    low, high = (again["rows"][0][end] for end in ("lower", "upper"))
     assert low < 85
     assert high > 75
     honest = ["quantiles", "--from", str(result), "--at", "0.8", "--json", "--groups-may-differ"]
     other = json.loads(RUN.invoke(cli.app, honest).stdout)
-    assert other["quantiles"] == again["if_groups_may_differ"]["quantiles"]
+    assert other["rows"] == again["if_groups_may_differ"]["rows"]
     assert other["if_groups_may_differ"] is None
     assert other["cdf"]["values"] == first["if_groups_may_differ"]["cdf"]["values"]
     assert other["cdf"]["edges"] == first["cdf"]["edges"]
@@ -46,7 +46,7 @@ def test_a_forgotten_quantile_is_read_out_of_the_result(result: Path) -> None:
 def test_a_simulation_stays_one(result: Path) -> None:
     seeded = result.with_name("seeded.json")
     told = json.loads(result.read_text(encoding="utf-8"))
-    told["privacy"]["private_release"] = False
+    told["privacy"]["seeded"] = True
     seeded.write_text(json.dumps(told), encoding="utf-8")
     again = RUN.invoke(cli.app, ["quantiles", "--from", str(seeded), "--at", "0.8"])
     assert "NOT a private release" in again.output

@@ -38,7 +38,7 @@ def test_trusted_items_then_a_list_then_reports(call: Call, curator: MockCurator
     curator.lose_answers(1)
     reported = call("report", "weather", who="bob", journal="bob.json")
     assert (reported.digest, reported.epsilon, reported.delta) == (asked.digest, "2", "0")
-    assert 0 <= curator.contributions["bob"].integer < asked.oracle.n_codes
+    assert 0 <= curator.contributions["bob"].integer < asked.n_codes
     again = call("report", "something else", who="bob", journal="bob.json")
     assert (again.resent, again.commitment) == (True, reported.commitment)
     sent = {body for method, path, body in curator.requests if path.endswith("/reports")}

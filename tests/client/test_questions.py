@@ -34,8 +34,8 @@ def test_an_offer_without_a_network(study: FrequencyStudy) -> None:
     for _ in range(20):
         drawn = found.draw(study.categories[1])
         assert (drawn.group, drawn.value) == ("local", None)
-        assert 0 <= drawn.integer < study.oracle.n_codes
-        assert found.asked.codes == (0, study.oracle.n_codes - 1)
+        assert 0 <= drawn.integer < study.n_codes
+        assert found.asked.codes == (0, study.n_codes - 1)
 
 
 def test_a_trusted_category_is_its_number_and_its_name() -> None:

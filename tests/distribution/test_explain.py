@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
-from hybriddp.distribution.explain import cells, quantile_words, shown
+from hybriddp.distribution.explain import cell, quantile_words, shown
 from hybriddp.distribution.quantile import Quantile
 from hybriddp.study.intervals import Interval
 from tests.distribution.conftest import LOAD
@@ -17,10 +17,6 @@ def test_the_explanation_says_which_quantiles_are_determined(estimate: Distribut
     assert (
         p99.endswith("Not determined from above: it touches the upper bound.") == estimate.quantile(0.99).touches_upper
     )
-    assert "Of 62,000 users 2,000 trusted the curator and 60,000 reported locally." in text
-    assert "assume that those who trust are like those who do not" in text
-    assert "The two groups' distributions agree within what chance explains." in text
-    assert "NOT a private release" in text
 
 
 def test_few_users_are_warned_about() -> None:
@@ -33,7 +29,6 @@ def test_few_users_are_warned_about() -> None:
     touching = [warning for warning in few.warnings if "touch" in warning]
     assert touching
     assert all("bound" in warning for warning in touching)
-    assert "the answer of a single model, not a hybrid" in few.explain()
     assert str(few).startswith("WARNING: ")
 
 
@@ -64,30 +59,23 @@ def test_quantiles_that_are_a_bound_are_warned_about() -> None:
     )
     assert "p95: at or above 10, the upper bound." in narrow.explain()
     assert "p95 at or above 10, the upper bound." in str(narrow)
-    assert cells(narrow, (0.95,)) == [("p95", "≥ 10", "10 or above", "no: the upper bound itself, or above")]
+    assert cell(narrow.quantile(0.95)) == ("p95", "≥ 10", "10 or above", "no: the upper bound itself, or above")
     assert quantile_words(narrow.quantile(0.95)) == "p95: ≥ 10 (the bound)"
-    told = narrow.to_dict()["quantiles"][0]
+    told = narrow.to_dict()["rows"][0]
     assert (told["determined_from_below"], told["determined_from_above"]) == (True, False)
     above = DistributionStudy("age", bounds=(1000, 1010), epsilon=2)
     low = above.estimate(
         trusted=np.zeros(2000), local=above.randomize(np.zeros(20_000), random_state=1), random_state=1
     )
     assert low.warnings[0].startswith("WARNING: p50, p90 and p95 are the lower bound itself, 1,000, or below: ")
-    assert cells(low, (0.5,))[0][3] == "no: the lower bound itself, or below"
+    assert cell(low.quantile(0.5))[3] == "no: the lower bound itself, or below"
 
 
 def test_groups_that_differ_are_warned_about(different: DistributionEstimate, estimate: DistributionEstimate) -> None:
     assert different.groups_differ
     assert not estimate.groups_differ
-    assert different.warnings[0].startswith("WARNING: the groups' distributions are more than 6 standard errors apart")
-    assert "check that both groups' values have the same units" in different.warnings[0]
-    untied = replace(different, tied=False)
-    assert untied.warnings[0].startswith("WARNING: do not use these numbers yet.")
-    assert "Nothing ties the local reports to this study" in untied.explain()
-    assert "differ clearly" in different.explain()
-    assert "The intervals assume that those who trust" not in different.explain()
-    assert "So the intervals do not assume that the groups are alike." in different.explain()
-    slightly = different.comparison
+    assert "The groups differ, so the intervals do not assume that they are alike." in different.explain()
+    slightly = different.divergence
     assert slightly is not None
     like = round(2000 / (1 + 2000 * slightly.tau**2))
     assert f" Therefore 2,000 trusted users count like {like} beside the others." in different.warnings[0]

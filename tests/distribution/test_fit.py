@@ -117,7 +117,7 @@ def test_the_words_follow_the_difference() -> None:
         "The two groups' distributions agree within what chance explains."
     )
     assert "differ slightly (2.2 standard errors)" in GroupComparison(27.5, 15, 0.02).verdict
-    assert "a sample of at most 2,500 of the others" in GroupComparison(27.5, 15, 0.02).verdict
+    assert "a sample of at most 2,500 of the others" in GroupComparison(27.5, 15, 0.02).effect
     assert GroupComparison(3.841458820694124, 1, 0.0).z == pytest.approx(1.959963984540054)
     assert GroupComparison(1e6, 15, 1.0).z == 37
 

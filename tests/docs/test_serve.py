@@ -20,6 +20,7 @@ from tests.postgresql import get_server
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
+RESULTS = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
 TASKS = [
     "Install",
     "Start",
@@ -171,7 +172,7 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     estimate = result["estimate"]
     assert (estimate["n_trusted"], estimate["n_local"]) == (2, 3 + 5000)  # Alice and Carol have withdrawn
-    assert estimate["interval_95"][0] <= estimate["value"] <= estimate["interval_95"][1]
+    assert estimate["rows"][0]["lower"] <= estimate["rows"][0]["value"] <= estimate["rows"][0]["upper"]
     assert estimate["privacy"]["counted"] is True
     assert "session minutes, week 47" in (folder / "result.html").read_text(encoding="utf-8")
     for words in ("you gave a randomized report", "you gave a value, in trust", "you withdrew", "3 0 []", "nobody"):
@@ -180,16 +181,16 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
         assert words in in_the_shell
     shares = json.loads((folder / "colors.result").read_text(encoding="utf-8"))["estimate"]
     assert (shares["n_trusted"], shares["n_local"]) == (1 + 200, 1 + 1800)
-    assert shares["shares"][0] == max(shares["shares"])
+    assert shares["rows"][0]["value"] == max(row["value"] for row in shares["rows"])
     assert "(other)" in in_python
     load = json.loads((folder / "load.result").read_text(encoding="utf-8"))["estimate"]
-    assert (load["n_trusted"], load["n_local"], len(load["quantiles"])) == (200, 1800, 4)
+    assert (load["n_trusted"], load["n_local"], len(load["rows"])) == (200, 1800, 4)
     countries = json.loads((folder / "countries.result").read_text(encoding="utf-8"))["estimate"]
     assert [one["users"]["key"] for one in countries["parts"]] == ["DE", "FR"]
     assert (countries["n_trusted"], countries["n_local"]) == (100, 1 + 900)
     assert countries["left_out"] == [{"name": "other", "n_trusted": 0, "n_local": 0}]
     words = json.loads((folder / "words.result").read_text(encoding="utf-8"))["estimate"]
-    assert (words["items"], words["n_trusted"], words["n_local"]) == (["weather"], 40, 30)
+    assert ([row["name"] for row in words["rows"]], words["n_trusted"], words["n_local"]) == (["weather"], 40, 30)
     assert '"state":"asking"' in in_the_shell
     visits = json.loads((folder / "visits.result").read_text(encoding="utf-8"))["estimate"]
     assert (visits["n_trusted"], visits["n_local"], visits["n_answered"]) == (6, 10, 10)
@@ -200,7 +201,7 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     for name in ("admin.header", "tokens.txt", "relay.json"):  # umask 077
         assert (folder / name).stat().st_mode & 0o077 == 0, name
     for name in estimate | shares | load | countries:  # each is explained
-        assert re.search(rf"^\|[^|]*`{name}`[^|]*\|", TEXT, re.MULTILINE), name
+        assert re.search(rf"^\|[^|]*`{name}`[^|]*\|", TEXT + RESULTS, re.MULTILINE), name
     log = (folder / "server.log").read_text(encoding="utf-8")
     assert "alice" not in log
     assert all(token not in log for token in (folder / "tokens.txt").read_text().split())

@@ -27,7 +27,7 @@ def _curves(axes: Any) -> dict[str, Any]:
 
 
 def test_the_curves_are_the_fits_and_the_dots_the_quantiles(estimate: DistributionEstimate) -> None:
-    (axes,) = draw([estimate], at=(0.5, 0.9)).axes
+    (axes,) = draw([estimate.with_quantiles((0.5, 0.9))]).axes
     curves, fits = _curves(axes), estimate.fits
     assert fits.trusted is not None
     assert fits.local is not None
@@ -44,7 +44,7 @@ def test_the_curves_are_the_fits_and_the_dots_the_quantiles(estimate: Distributi
 
 
 def test_labels_of_near_quantiles_do_not_overlap(estimate: DistributionEstimate) -> None:
-    (axes,) = draw([estimate], at=(0.95, 0.96, 0.97, 0.98, 0.99)).axes
+    (axes,) = draw([estimate.with_quantiles((0.95, 0.96, 0.97, 0.98, 0.99))]).axes
     texts: list[Any] = list(axes.texts)
     heights = sorted(text.xyann[1] for text in texts)
     assert len(heights) == 5

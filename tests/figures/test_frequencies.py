@@ -4,10 +4,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybriddp.figures import frequencies, frequency_plan
+from hybriddp.figures import frequencies
 from hybriddp.items.study import HeavyHitterStudy
-from hybriddp.planning import plan_frequencies
 from hybriddp.shares import Frequencies, FrequencyStudy
+from tests.planning.settings import plan_quantiles, plan_shares
 
 
 def _found(k: int, n: int = 4000, *, name: str = "question", trusted: int = 400) -> Frequencies:
@@ -24,7 +24,7 @@ def test_bars_have_whiskers_and_both_groups_beside_them(k: int, bars: int, more:
     axes: Any = figure.axes[0]
     assert len(axes.patches) == bars
     assert len(axes.get_yticklabels()) == bars
-    widths = [100 * row.share for row in (found.rows() if k <= 50 else found.top(50))]
+    widths = [100 * row.value for row in (found.rows() if k <= 50 else found.top(50))]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx(widths)
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
@@ -94,10 +94,12 @@ def test_heavy_hitters_are_bars_too() -> None:
 
 
 def test_a_plan_is_shares_and_errors_by_rank(tmp_path: Path) -> None:
-    made = plan_frequencies(n_users=10**5, trusted_fraction=0.05, epsilon=1, delta=1e-6, n_items=500)
+    made = plan_shares(n_users=10**5, trusted_fraction=0.05, epsilon=1, delta=1e-6, n_items=500)
     (axes,) = made.plot(tmp_path / "plan.png").axes
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
     assert len(axes.get_lines()) == 4
     assert len(axes.collections) == 1  # what is not listed
-    (public,) = frequency_plan.draw(made.with_dictionary()).axes
+    (public,) = made.with_dictionary().plot().axes
     assert not public.collections
+    (quantiles,) = plan_quantiles(n_users=10**4, trusted_fraction=0.05, bounds=(0, 1)).plot().axes
+    assert len(quantiles.get_lines()) == 3

@@ -20,31 +20,6 @@ def _released(**more: Any) -> PrivateItems:
 # The steps
 
 
-def test_list_question_reports_and_estimate_follow_each_other() -> None:
-    released = _released()
-    assert released.items == ("sun", "moon", "star")
-    question = STUDY.question(released)
-    assert question.names == ("sun", "moon", "star", "(other)")
-    assert question.privacy.epsilon == "2"
-    reports = question.randomize(LOCAL, random_state=2)
-    found = STUDY.estimate(trusted=released, local=reports)
-    assert found.items == ("sun", "moon", "star")
-    np.testing.assert_allclose(found.shares, [0.5, 0.3, 0.2], atol=0.05)
-    assert (found.n_trusted, found.n_local, found.method) == (1000, 5000, "list")
-    assert found.tied
-    assert found.privacy.seeded
-
-
-def test_summaries_and_texts_give_the_same_answer() -> None:
-    released = PrivateItems.from_json(_released().to_json())
-    question = type(STUDY.question(released)).from_json(STUDY.question(released).to_json())
-    reports = question.randomize(LOCAL, random_state=2)
-    summary = question.summarize_local(reports[:2000]) + question.summarize_local(reports[2000:])
-    one, other = STUDY.estimate(trusted=released, local=reports), STUDY.estimate(trusted=released, local=summary)
-    np.testing.assert_array_equal(one.shares, other.shares)
-    assert one.items == other.items
-
-
 def test_a_list_without_items_asks_nothing() -> None:
     released = STUDY.release(["a", "b", "c"], random_state=1)  # without a seed each is listed with a chance of δ
     assert released.items == ()

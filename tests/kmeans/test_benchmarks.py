@@ -88,27 +88,17 @@ def test_a_set_has_its_shape_and_lies_in_its_box(name: str) -> None:
     assert data.n_clusters == k
     assert data.bounds == ((0.0, 1.0),) * d
     assert 0 <= data.points.min() < data.points.max() <= 1
-
-
-@pytest.mark.repeated
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_seed_gives_the_same_points_and_another_seed_others(name: str) -> None:
-    first, again, other = _drawn(name, 0), SETS[name](0), SETS[name](1)
-    np.testing.assert_array_equal(first.points, again.points)
-    assert not np.any(np.all(first.points[:100] == other.points[:100], axis=1))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts_are_separated(layout: str) -> None:
-    centers = np.array(LAYOUTS[layout])
-    distances = np.linalg.norm(centers[:, None] - centers[None], axis=2)
-    assert np.min(distances[np.triu_indices(4, 1)]) >= APART * PAPER_SD
+    again, other = SETS[name](0), SETS[name](1)
+    np.testing.assert_array_equal(data.points, again.points)
+    assert not np.any(np.all(data.points[:100] == other.points[:100], axis=1))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_papers_clusters_are_equal_and_round(layout: str) -> None:
-    data = _drawn(layout, 0)
-    labels = nearest(data.points, np.array(LAYOUTS[layout]))
+    data, centers = _drawn(layout, 0), np.array(LAYOUTS[layout])
+    distances = np.linalg.norm(centers[:, None] - centers[None], axis=2)
+    assert np.min(distances[np.triu_indices(4, 1)]) >= APART * PAPER_SD
+    labels = nearest(data.points, centers)
     # At least six standard deviations apart, at most .3 % of a cluster is nearer to each of two others.
     np.testing.assert_allclose(np.bincount(labels), 40_000, rtol=0.006)
     for k, center in enumerate(LAYOUTS[layout]):
@@ -233,25 +223,14 @@ def test_the_table_of_doubt_counts_answers_far_from_the_best_and_near_to_it(caps
     ]
 
 
-def test_mean_and_its_standard_error() -> None:
+def test_means_count_sets_alike_and_differences_between_sets_are_no_error() -> None:
     assert mean([1.0, 2.0, 3.0, 6.0]) == Estimate(3.0, pytest.approx(math.sqrt(14 / 3 / 4)))
     assert math.isnan(mean([1.0]).se)
-
-
-def test_sets_count_alike_whatever_their_seeds() -> None:
-    found = mean_of_sets({"a": [1.0, 3.0], "b": [10.0, 10.0, 10.0]})
-    assert found == Estimate(6.0, pytest.approx(0.5))
-
-
-def test_geometric_mean_is_that_of_all_ratios_if_sets_are_equally_large() -> None:
-    ratios = {"a": [1.1, 1.3], "b": [2.0, 5.0]}
-    found = geometric_mean(ratios)
-    assert found.value == pytest.approx((1.1 * 1.3 * 2 * 5) ** 0.25)
+    assert mean_of_sets({"a": [1.0, 3.0], "b": [10.0, 10.0, 10.0]}) == Estimate(6.0, pytest.approx(0.5))
+    estimate = geometric_mean({"a": [1.1, 1.3], "b": [2.0, 5.0]})
+    assert estimate.value == pytest.approx((1.1 * 1.3 * 2 * 5) ** 0.25)
     within = [abs(math.log(1.3 / 1.1)) / 2, abs(math.log(5 / 2)) / 2]
-    assert found.se == pytest.approx(math.hypot(*within) / 2)
-
-
-def test_differences_between_sets_are_no_error() -> None:
+    assert estimate.se == pytest.approx(math.hypot(*within) / 2)
     assert geometric_mean({"a": [1.0, 1.0], "b": [4.0, 4.0]}) == Estimate(pytest.approx(2.0), 0.0)
 
 
@@ -261,29 +240,18 @@ def test_excess_is_over_the_better_and_paired() -> None:
     assert excess.value == pytest.approx(0.2)
     assert excess.se < 1e-12
     assert excess.is_measurably_positive
-
-
-def test_log_excess_of_a_constant_factor_is_its_logarithm() -> None:
     local = {"a": [1.0, 1.5], "b": [3.0, 2.0]}
     ours = {name: [1.1 * x for x in ratios] for name, ratios in local.items()}
     assert log_excess(ours, local).value == pytest.approx(math.log(1.1))
+    # Two standard errors are measurable.
+    assert [Estimate(value, 0.1).is_measurably_positive for value in (0.21, 0.19, -1.0)] == [True, False, False]
 
 
-@pytest.mark.parametrize(("value", "expected"), [(0.21, True), (0.19, False), (-1.0, False)])
-def test_measurable_is_two_standard_errors(value: float, expected: bool) -> None:
-    assert Estimate(value, 0.1).is_measurably_positive is expected
-
-
-@pytest.mark.parametrize(
-    ("bound", "allowed_se", "met"), [(1.02, 0.0, True), (1.019, 0.0, False), (1.001, 2.0, True), (0.99, 2.0, False)]
-)
-def test_targets(bound: float, allowed_se: float, met: bool) -> None:
-    target = Target("here", bound, Estimate(1.02, 0.01), allowed_se=allowed_se)
-    assert target.met is met
-    assert str(target).endswith("| met |" if met else "| missed |")
-
-
-def test_the_worst_cell_is_shown() -> None:
+def test_targets_are_met_within_their_standard_errors_and_show_the_worst_cell() -> None:
+    for bound, allowed_se, met in ((1.02, 0.0, True), (1.019, 0.0, False), (1.001, 2.0, True), (0.99, 2.0, False)):
+        target = Target("here", bound, Estimate(1.02, 0.01), allowed_se=allowed_se)
+        assert target.met is met
+        assert str(target).endswith("| met |" if met else "| missed |")
     cells = {"a": Estimate(1.0, 0.0), "b": Estimate(1.3, 0.01), "c": Estimate(1.1, 0.5)}
     assert str(worst("here", 1.2, cells)) == "| here | 1.2 | 1.3000 ± 0.0100 (b) | missed |"
 

@@ -26,11 +26,8 @@ def test_nearest_and_cost_are_those_of_the_definition(n: int, k: int, d: int) ->
     assert wcss(points, centers) == pytest.approx(apart.min(axis=1).sum(), rel=1e-12)
 
 
-def test_of_two_centers_at_the_same_place_the_first_one_is_taken() -> None:
+def test_ties_go_to_the_first_center_and_far_points_do_not_cancel() -> None:
     np.testing.assert_array_equal(nearest(np.array([[0.2], [0.9]]), np.array([[0.5], [0.5]])), [0, 0])
-
-
-def test_costs_of_points_far_from_the_origin_do_not_cancel() -> None:
     points = 1e6 + np.array([[0.0], [1.0], [5.0]])
     assert wcss(points, 1e6 + np.array([[0.5], [5.0]])) == pytest.approx(0.5)
 
@@ -67,7 +64,7 @@ def test_many_starts_find_the_best_of_all_partitions(n: int, k: int, d: int, see
     assert results[0].cost == pytest.approx(float(weights @ apart), rel=1e-9)
 
 
-def test_whole_weights_are_copies_of_points() -> None:
+def test_whole_weights_are_copies_of_points_and_points_without_weight_do_not_count() -> None:
     rng = np.random.default_rng(0)
     points, weights = rng.random((6, 2)), rng.integers(1, 4, 6)
     weighted = weighted_kmeans(points, weights.astype(float), 3, starts=50, generator=rng)[0]
@@ -75,30 +72,17 @@ def test_whole_weights_are_copies_of_points() -> None:
     copied = weighted_kmeans(copies, np.ones(len(copies)), 3, starts=50, generator=rng)[0]
     assert weighted.cost == pytest.approx(copied.cost)
     assert wcss(copies, weighted.centers) == pytest.approx(weighted.cost)
+    line = np.array([[0.0], [0.1], [0.9], [0.5]])
+    found = weighted_kmeans(line, np.array([1.0, 1, 1, 0]), 2, starts=9, generator=rng)[0]
+    np.testing.assert_allclose(np.sort(found.centers[:, 0]), [0.05, 0.9])
 
 
-def test_points_without_weight_do_not_count() -> None:
-    points = np.array([[0.0], [0.1], [0.9], [0.5]])
-    centers = weighted_kmeans(points, np.array([1.0, 1, 1, 0]), 2, starts=9, generator=np.random.default_rng(0))[
-        0
-    ].centers
-    np.testing.assert_allclose(np.sort(centers[:, 0]), [0.05, 0.9])
-
-
-@pytest.mark.parametrize("points", [np.full((5, 2), 0.3), np.array([[0.1, 0.2], [0.7, 0.7]]), np.array([[0.4, 0.4]])])
-def test_more_centers_than_places_cost_nothing(points: FloatArray) -> None:
-    result = weighted_kmeans(points, np.ones(len(points)), 5, starts=4, generator=np.random.default_rng(0))[0]
-    assert result.centers.shape == (5, 2)
-    assert result.cost == pytest.approx(0, abs=1e-12)
-    assert np.isfinite(result.centers).all()
-
-
-def test_the_same_dice_give_the_same_centers() -> None:
-    points = np.random.default_rng(1).random((50, 2))
-    first, second = (
-        weighted_kmeans(points, np.ones(50), 4, starts=3, generator=np.random.default_rng(7))[0] for _ in range(2)
-    )
-    np.testing.assert_array_equal(first.centers, second.centers)
+def test_more_centers_than_places_cost_nothing() -> None:
+    for points in (np.full((5, 2), 0.3), np.array([[0.1, 0.2], [0.7, 0.7]]), np.array([[0.4, 0.4]])):
+        result = weighted_kmeans(points, np.ones(len(points)), 5, starts=4, generator=np.random.default_rng(0))[0]
+        assert result.centers.shape == (5, 2)
+        assert result.cost == pytest.approx(0, abs=1e-12)
+        assert np.isfinite(result.centers).all()
 
 
 def test_squared_norms_are_added_up_from_the_first_term_to_the_last() -> None:
@@ -144,13 +128,14 @@ def test_of_starts_that_end_at_the_same_centers_the_first_one_is_taken() -> None
     np.testing.assert_array_equal(_by_cost(costs), [1, 3, 0, 4, 2])
 
 
-def test_many_starts_one_after_the_other_are_those_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_seed_gives_the_same_centers_one_start_after_the_other_too(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(3).random((60, 3))
 
-    def found() -> list[FloatArray]:
+    def centers() -> list[FloatArray]:
         results = weighted_kmeans(points, np.ones(60), 5, starts=10, generator=np.random.default_rng(7))
         return [result.centers for result in results]
 
-    together = found()
+    together = centers()
+    np.testing.assert_array_equal(together, centers())
     monkeypatch.setattr(clustering, "_SIDE_BY_SIDE", 1)
-    np.testing.assert_array_equal(together, found())
+    np.testing.assert_array_equal(together, centers())

@@ -117,28 +117,25 @@ def test_arrays_with_named_bounds_are_taken_in_their_order_with_a_warning() -> N
         _new().fit(None, LOCAL)
 
 
-def test_one_group_may_be_missing() -> None:
+def test_one_group_may_be_missing_and_names_are_forgotten_with_the_next_fit() -> None:
     assert _new().fit(None, _frame("pandas", LOCAL)).feature_names_in_.tolist() == ["age", "income"]
-
-
-@pytest.mark.parametrize("names", [["age", 1], [0, "income"]])
-def test_columns_of_which_some_are_no_texts_are_refused_as_scikit_learn_does(names: list[object]) -> None:
-    frame = pd.DataFrame(LOCAL, columns=names)
-    with pytest.raises(TypeError, match="only supported if all input features have string names"):
-        KMeans(2).fit(frame)
-    named = _new().fit(_frame("pandas", TRUSTED), _frame("pandas", LOCAL))
-    for model in (named, _plain()):
-        with pytest.raises(DataError, match="must all be texts, or none of them, but only 1 of 2 are"):
-            model.predict(frame)
-    with pytest.raises(DataError, match="must all be texts"):
-        _new(list(BOUNDS.values())).fit(frame, frame)
-
-
-def test_names_are_forgotten_with_the_next_fit() -> None:
     model = _new(list(BOUNDS.values())).fit(_frame("pandas", TRUSTED), _frame("pandas", LOCAL))
     assert hasattr(model, "feature_names_in_")
     assert not hasattr(model.fit(TRUSTED, LOCAL), "feature_names_in_")
     assert not hasattr(clone(model), "feature_names_in_")
+
+
+def test_columns_of_which_some_are_no_texts_are_refused_as_scikit_learn_does() -> None:
+    named = _new().fit(_frame("pandas", TRUSTED), _frame("pandas", LOCAL))
+    for names in (["age", 1], [0, "income"]):
+        frame = pd.DataFrame(LOCAL, columns=names)
+        with pytest.raises(TypeError, match="only supported if all input features have string names"):
+            KMeans(2).fit(frame)
+        for model in (named, _plain()):
+            with pytest.raises(DataError, match="must all be texts, or none of them, but only 1 of 2 are"):
+                model.predict(frame)
+        with pytest.raises(DataError, match="must all be texts"):
+            _new(list(BOUNDS.values())).fit(frame, frame)
 
 
 def test_scikit_learns_warnings_where_only_one_has_names() -> None:
@@ -169,15 +166,15 @@ def test_names_that_are_no_texts_are_none_and_names_must_differ() -> None:
         columns_by_name(twice, ("age", "income"), "X")
 
 
-@pytest.mark.parametrize("name", [1, "", "a\0", "\x1b[2J", "\u202eega"])
-def test_names_are_readable_texts(name: Any) -> None:
+def test_names_are_readable_texts() -> None:
     """They go to terminals and into pictures, which a null makes malformed."""
-    with pytest.raises(ParameterError, match="^the name of a column must be a text .*, without control characters"):
-        _new({name: (0, 1), "income": (0, 1)}).fit(TRUSTED, LOCAL)
-    if isinstance(name, str):
-        frame = pd.DataFrame(TRUSTED, columns=[name, "income"])
-        with pytest.raises(ParameterError, match="^the name of a column must be"):
-            _new(list(BOUNDS.values())).fit(frame)
+    names: list[Any] = [1, "", "a\0", "\x1b[2J", "\u202eega"]
+    for name in names:
+        with pytest.raises(ParameterError, match="^the name of a column must be a text .*, without control characters"):
+            _new({name: (0, 1), "income": (0, 1)}).fit(TRUSTED, LOCAL)
+        if isinstance(name, str):
+            with pytest.raises(ParameterError, match="^the name of a column must be"):
+                _new(list(BOUNDS.values())).fit(pd.DataFrame(TRUSTED, columns=[name, "income"]))
 
 
 def test_names_are_in_the_story_the_picture_and_the_page() -> None:
@@ -215,33 +212,28 @@ def test_markup_in_names_stays_text_and_large_tables_are_cut() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "narwhals"])
-@pytest.mark.parametrize(
-    "values", [["a", "b"], [date(2026, 1, 1), date(2026, 1, 2)], [True, False]], ids=["texts", "dates", "truths"]
-)
-def test_a_column_without_numbers_is_named(kind: str, values: list[object]) -> None:
-    frame = KINDS[kind]({"age": [30.0, 40.0], "income": values})
-    with pytest.raises(
-        DataError, match=r"Column 'income' of trusted_points must hold numbers, but holds \w+"
-    ) as refused:
-        _new().fit(frame)
-    assert "2026" not in str(refused.value)
+def test_a_column_without_numbers_is_named(kind: str) -> None:
+    columns: list[list[Any]] = [["a", "b"], [date(2026, 1, 1), date(2026, 1, 2)], [True, False]]
+    for values in columns:
+        frame = KINDS[kind]({"age": [30.0, 40.0], "income": values})
+        words = r"Column 'income' of trusted_points must hold numbers, but holds \w+"
+        with pytest.raises(DataError, match=words) as refused:
+            _new().fit(frame)
+        assert "2026" not in str(refused.value)
 
 
-@pytest.mark.parametrize("missing", [None, pd.NA])
-def test_none_is_a_missing_number(missing: object) -> None:
-    frame = pd.DataFrame({"age": np.array([30, missing, 50], object), "income": [1.0, 2.0, 3.0]})
-    with pytest.raises(DataError, match="trusted_points must be finite, but 1 of 3 hold NaN"):
-        _new().fit(frame)
+def test_none_is_a_missing_number() -> None:
+    for missing in (None, pd.NA):
+        frame = pd.DataFrame({"age": np.array([30, missing, 50], object), "income": [1.0, 2.0, 3.0]})
+        with pytest.raises(DataError, match="trusted_points must be finite, but 1 of 3 hold NaN"):
+            _new().fit(frame)
     numbers = pd.DataFrame({"age": np.array([30, 40.5, 50], object), "income": [1, 2, 3]})
     np.testing.assert_array_equal(columns_by_name(numbers, ("age", "income"), "X"), [[30, 1], [40.5, 2], [50, 3]])
 
 
-def test_bounds_by_name_are_for_the_estimator() -> None:
+def test_bounds_by_name_are_for_the_estimator_and_groups_of_tables_for_the_server() -> None:
     with pytest.raises(ParameterError, match="names of columns are for HybridKMeans only"):
         KMeansStudy("people", n_clusters=2, bounds=BOUNDS, epsilon=1)
-
-
-def test_a_group_of_a_table_is_for_the_server() -> None:
     study = _new().study
     group = trusted_points(pl.DataFrame(TRUSTED, schema=["age", "income"]), study, columns=["age", "income"])
     with pytest.raises(DataError, match=r"are for HybridKMeansServer\(trusted=...\)\. Nothing has been spent\."):

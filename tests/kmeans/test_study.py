@@ -47,46 +47,26 @@ def test_equal_studies_have_equal_digests_and_others_do_not() -> None:
     assert len({study.digest for study in [STUDY, *others]}) == 9
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("name", {"name": ""}),
-        ("name", {"name": "  "}),
-        ("name", {"name": 5}),
-        ("name", {"name": "\ud800"}),
-        ("name", {"name": "visits\x1b[2J"}),
-        ("n_clusters", {"n_clusters": 0}),
-        ("n_clusters", {"n_clusters": -1}),
-        ("n_clusters", {"n_clusters": 1025}),
-        ("n_clusters", {"n_clusters": 2.0}),
-        ("n_clusters", {"n_clusters": True}),
-        ("n_clusters", {"n_clusters": "3"}),
-        ("n_clusters", {"n_clusters": None}),
-        ("bounds", {"bounds": None}),
-        ("bounds", {"bounds": []}),
-        ("bounds", {"bounds": [(1, 0)]}),
-        ("bounds", {"bounds": [(0, 1)] * 257}),
-        ("bounds[1]", {"bounds": [(0, float("nan"))]}),
-        ("epsilon", {"epsilon": None}),
-        ("epsilon", {"epsilon": 0}),
-        ("epsilon", {"epsilon": 21}),
-        ("epsilon", {"epsilon": float("nan")}),
-        ("epsilon", {"epsilon": True}),
-        ("name", {"name": "x" * 1001}),
-        ("scale", {"scale": "range"}),
-        ("scale", {"scale": [1, 2]}),
+def test_bad_parameters_are_named_and_the_ends_of_the_ranges_allowed() -> None:
+    good: dict[str, Any] = {"name": "x", "n_clusters": 3, "bounds": [(0, 1)], "epsilon": 0.5}
+    nan = float("nan")
+    wrong: dict[str, list[Any]] = {
+        "name": ["", "  ", 5, "\ud800", "visits\x1b[2J", "x" * 1001],
+        "n_clusters": [0, -1, 1025, 2.0, True, "3", None],
+        "bounds": [None, [], [(1, 0)], [(0, 1)] * 257],
+        "epsilon": [None, 0, 21, nan, True],
+        "scale": ["range", [1, 2]],
+    }
+    changes: list[tuple[str, dict[str, Any]]] = [(name, {name: value}) for name in wrong for value in wrong[name]]
+    changes += [
+        ("bounds[1]", {"bounds": [(0, nan)]}),
         ("scale", {"scale": [1, 1e-60], "bounds": [(0, 1)] * 2}),
         ("bounds", {"scale": "none", "bounds": [(0, 1), (0, 1e-60)]}),
-    ],
-)
-def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
-    good: dict[str, Any] = {"name": "x", "n_clusters": 3, "bounds": [(0, 1)], "epsilon": 0.5}
-    with pytest.raises(ParameterError) as caught:
-        KMeansStudy(**{**good, **change})
-    assert caught.value.name == name
-
-
-def test_the_ends_of_the_ranges_are_allowed() -> None:
+    ]
+    for name, change in changes:
+        with pytest.raises(ParameterError) as caught:
+            KMeansStudy(**{**good, **change})
+        assert caught.value.name == name
     KMeansStudy("x", n_clusters=1024, bounds=[(0, 1)] * 256, epsilon=0.01)
     KMeansStudy("x", n_clusters=1, bounds=[(0, 1)], epsilon=20)
 
@@ -101,50 +81,32 @@ def test_a_text_with_one_field_broken_is_refused(name: str) -> None:
     assert not_refused(cases, KMeansStudy.from_json, ProtocolError, "The study is refused") == []
 
 
-@pytest.mark.parametrize("change", [{"epsilon": "0.50"}, {"epsilon": 0.5}, {"extra": 1}, {"type": "mean"}])
-def test_another_form_of_the_same_study_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(ProtocolError, match="not the one that to_json writes|malformed|not of type kmeans"):
-        KMeansStudy.from_json(as_text({**FIELDS, **change}))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps(FIELDS),
-        json.dumps(FIELDS, indent=1),
-        as_text(dict(reversed(FIELDS.items()))),
-        as_text({**FIELDS, "version": 2.0}),
-        STUDY.to_json() + "\n",
-        STUDY.to_json().replace("0.0", "0"),
-        STUDY.to_json().encode(),
-    ],
-)
-def test_a_study_has_one_text(text: Any) -> None:
+def test_a_study_has_one_text() -> None:
     """So that the SHA-256 of what was received is the digest."""
-    with pytest.raises(ProtocolError, match="its text is not the one that to_json writes|not a JSON object"):
-        KMeansStudy.from_json(text)
+    changes: list[dict[str, Any]] = [{"epsilon": "0.50"}, {"epsilon": 0.5}, {"extra": 1}, {"type": "mean"}]
+    for change in changes:
+        with pytest.raises(ProtocolError, match="not the one that to_json writes|malformed|not of type kmeans"):
+            KMeansStudy.from_json(as_text({**FIELDS, **change}))
+    others: list[Any] = [json.dumps(FIELDS), json.dumps(FIELDS, indent=1), as_text(dict(reversed(FIELDS.items())))]
+    others += [as_text({**FIELDS, "version": 2.0}), STUDY.to_json() + "\n", STUDY.to_json().replace("0.0", "0")]
+    for text in [*others, STUDY.to_json().encode()]:
+        with pytest.raises(ProtocolError, match="its text is not the one that to_json writes|not a JSON object"):
+            KMeansStudy.from_json(text)
+    for none in ("", "null", "[]", "5", "{", "[" * 100_000, "1" * 5000, None, 5, b"\xff"):
+        with pytest.raises(ProtocolError, match="The thing is refused: it is not a JSON object"):
+            parsed(none, "thing")
 
 
-@pytest.mark.parametrize("version", [1, 3, "2", None])
-def test_a_study_of_another_version_is_refused_with_a_plain_sentence(version: Any) -> None:
-    sentence = (
-        "The study is refused: its text is not of type kmeans, version 2; write it anew with this version of hybriddp."
-    )
-    with pytest.raises(ProtocolError, match=f"^{re.escape(sentence)}$"):
-        KMeansStudy.from_json(as_text({**FIELDS, "version": version}))
-
-
-@pytest.mark.parametrize("neighbors", ["add-remove", "replace", None])
-def test_a_study_with_other_neighbors_is_refused_with_a_plain_sentence(neighbors: object) -> None:
-    sentence = "The study is refused: its neighbors must be 'replace-one', which is all that is supported."
-    with pytest.raises(ProtocolError, match=f"^{re.escape(sentence)}$"):
-        KMeansStudy.from_json(as_text({**FIELDS, "neighbors": neighbors}))
-
-
-@pytest.mark.parametrize("text", ["", "null", "[]", "5", "{", "[" * 100_000, "1" * 5000, None, 5, b"\xff"])
-def test_what_is_no_object_is_refused(text: Any) -> None:
-    with pytest.raises(ProtocolError, match="The thing is refused: it is not a JSON object"):
-        parsed(text, "thing")
+def test_another_version_and_other_neighbors_are_refused_with_a_plain_sentence() -> None:
+    version = "its text is not of type kmeans, version 2; write it anew with this version of hybriddp."
+    neighbors = "its neighbors must be 'replace-one', which is all that is supported."
+    for name, values, reason in (
+        ("version", (1, 3, "2", None), version),
+        ("neighbors", ("add-remove", "replace", None), neighbors),
+    ):
+        for value in values:
+            with pytest.raises(ProtocolError, match=f"^{re.escape(f'The study is refused: {reason}')}$"):
+                KMeansStudy.from_json(as_text({**FIELDS, name: value}))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 256])
@@ -170,127 +132,54 @@ def test_a_small_study_shows_all_of_itself() -> None:
     )
 
 
-BOX = Box.of([(-5, 15), (100, 110)], "none")
+# Boxes
+
+SIDES = [(-5, 15), (100, 110)]
+BOX = Box.of(SIDES, "none")
 
 
-@pytest.mark.parametrize(
-    "bounds",
-    [
-        None,
-        [],
-        5,
-        "ab",
-        [(0, 1, 2)],
-        [(0,)],
-        [5],
-        [(1, 0)],
-        [(1, 1)],
-        [(0, float("nan"))],
-        [(0, float("inf"))],
-        [(0, True)],
-        [("0", "1")],
-        [(0, 1e200)],
-        [(0, 1), (None, 1)],
-    ],
-)
-def test_bounds_that_are_none_are_refused(bounds: Any) -> None:
-    with pytest.raises(ParameterError, match="^bounds"):
-        Box.of(bounds)
+def test_bounds_and_scales_that_are_none_are_refused() -> None:
+    nan, inf = float("nan"), float("inf")
+    wrong: list[Any] = [None, [], 5, "ab", [(0, 1, 2)], [(0,)], [5], [(1, 0)], [(1, 1)], [(0, nan)], [(0, inf)]]
+    wrong += [[(0, True)], [("0", "1")], [(0, 1e200)], [(0, 1), (None, 1)]]
+    for bounds in wrong:
+        with pytest.raises(ParameterError, match="^bounds"):
+            Box.of(bounds)
+    wrong = ["", "Bounds", None, 1, 1.5, [], [1], [1, 2, 3], [1, 0], [1, -1], [1, nan], [1, inf], ["1", "2"], [True, 1]]
+    for scale in [*wrong, {"a": 1, "b": 2}, {1, 2}, "ab"]:
+        with pytest.raises(ParameterError, match="^scale must be"):
+            Box.of([(0, 1), (0, 2)], scale)
 
 
-def test_the_widest_dimension_is_the_unit() -> None:
-    np.testing.assert_array_equal(BOX.widths, [1.0, 0.5])
-    np.testing.assert_array_equal(BOX.units, [20, 20])
-    np.testing.assert_array_equal(BOX.place([[-5, 100], [15, 110], [5, 105]]).points, [[0, 0], [1, 0.5], [0.5, 0.25]])
-
-
-def test_coordinates_of_next_to_nothing_are_zero() -> None:
-    """Subnormal numbers take a processor longer; points that are not the least bit smaller stay as they are."""
-    box = Box.of([(0, 1), (0, 1)])
-    np.testing.assert_array_equal(
-        box.place([[1e-310, 1.0], [5e-324, 9e-101], [1e-100, 0.3], [0.0, -0.0]]).points,
-        [[0.0, 1.0], [0.0, 0.0], [1e-100, 0.3], [0.0, 0.0]],
-    )
-
-
-def test_by_default_every_dimension_is_measured_by_its_bounds() -> None:
-    box = Box.of([(-5, 15), (100, 110)])
-    assert box == Box.of([(-5, 15), (100, 110)], "bounds") != BOX
-    np.testing.assert_array_equal(box.widths, [1, 1])
-    np.testing.assert_array_equal(box.units, [20, 10])
-    np.testing.assert_array_equal(box.place([[-5, 100], [15, 110], [5, 105]]).points, [[0, 0], [1, 1], [0.5, 0.5]])
-
-
-def test_weights_are_of_ranges_and_only_their_ratios_count() -> None:
-    box = Box.of([(-5, 15), (100, 110)], [1, 4])
-    np.testing.assert_array_equal(box.widths, [0.25, 1])
-    np.testing.assert_array_equal(box.units, [80, 10])
-    again = Box.of([(-5, 15), (100, 110)], (0.5, 2.0))
-    np.testing.assert_array_equal(again.place([[3, 107]]).points, box.place([[3, 107]]).points)
-    as_it_is = Box.of([(-5, 15), (100, 110)], [20, 10])
-    np.testing.assert_allclose(as_it_is.units, BOX.units)
-
-
-def test_in_a_box_with_equal_sides_there_is_one_scale() -> None:
-    points = np.random.default_rng(0).uniform(-4, 9, (500, 3))
-    sides = [(-3, 7), (-3, 7), (-3, 7)]
+def test_distances_are_measured_by_bounds_by_weights_or_as_they_are() -> None:
+    corners = [[-5, 100], [15, 110], [5, 105]]
+    points: Any
+    by_bounds = Box.of(SIDES)
+    assert by_bounds == Box.of(SIDES, "bounds") != BOX
+    for box, widths, units, points in (
+        (BOX, [1, 0.5], [20, 20], [[0, 0], [1, 0.5], [0.5, 0.25]]),
+        (by_bounds, [1, 1], [20, 10], [[0, 0], [1, 1], [0.5, 0.5]]),
+        (Box.of(SIDES, [1, 4]), [0.25, 1], [80, 10], [[0, 0], [0.25, 1], [0.125, 0.5]]),
+    ):
+        np.testing.assert_array_equal(box.widths, widths)
+        np.testing.assert_array_equal(box.units, units)
+        np.testing.assert_array_equal(box.place(corners).points, points)
+    again = Box.of(SIDES, (0.5, 2.0))  # only ratios of weights count
+    np.testing.assert_array_equal(again.place([[3, 107]]).points, Box.of(SIDES, [1, 4]).place([[3, 107]]).points)
+    np.testing.assert_allclose(Box.of(SIDES, [20, 10]).units, BOX.units)
+    points, sides = np.random.default_rng(0).uniform(-4, 9, (500, 3)), [(-3, 7)] * 3  # equal sides have one scale
     first, *others = (Box.of(sides, scale).place(points).points for scale in ("none", "bounds", [3, 3, 3]))
     for other in others:
         np.testing.assert_array_equal(first, other)  # to the last bit
 
 
-@pytest.mark.parametrize(
-    "scale",
-    [
-        "",
-        "Bounds",
-        None,
-        1,
-        1.5,
-        [],
-        [1],
-        [1, 2, 3],
-        [1, 0],
-        [1, -1],
-        [1, np.nan],
-        [1, np.inf],
-        ["1", "2"],
-        [True, 1],
-        {"a": 1, "b": 2},
-        {1, 2},
-        "ab",
-    ],
-)
-def test_scales_that_are_none_are_refused(scale: Any) -> None:
-    with pytest.raises(ParameterError, match="^scale must be"):
-        Box.of([(0, 1), (0, 2)], scale)
-
-
-@pytest.mark.parametrize("scale", ["bounds", "none", [1, 3]])
-def test_points_and_places_are_inverses(scale: Any) -> None:
-    box = Box.of([(-5, 15), (100, 110)], scale)
+def test_points_and_places_are_inverses() -> None:
     points = np.random.default_rng(0).uniform([-5, 100], [15, 110], (100, 2))
-    np.testing.assert_allclose(box.values(box.place(points).points), points, rtol=1e-12)
-    np.testing.assert_allclose(box.scaled(points), box.place(points).points, rtol=1e-12, atol=1e-15)
-
-
-def test_points_outside_are_moved_to_the_border_and_counted_once() -> None:
-    placed = BOX.place([[-6, 99], [16, 105], [0, 111], [0, 105], [1e300, -1e300]])
-    np.testing.assert_array_equal(
-        placed.points, BOX.place([[-5, 100], [15, 105], [0, 110], [0, 105], [15, 100]]).points
-    )
-    assert placed.clamped == 4
-
-
-def test_what_is_so_far_outside_that_it_overflows_is_still_only_outside() -> None:
-    placed = Box.of([(0, 1e-100)]).place([[1e300], [-1e300]])
-    np.testing.assert_array_equal(placed.points, [[1], [0]])
-    assert placed.clamped == 2
-
-
-def test_rounding_does_not_take_centers_out_of_the_bounds() -> None:
-    rng = np.random.default_rng(0)
-    for lower, width in rng.uniform(0, 1, (1000, 2)):
+    scales: list[Any] = ["bounds", "none", [1, 3]]
+    for box in (Box.of(SIDES, scale) for scale in scales):
+        np.testing.assert_allclose(box.values(box.place(points).points), points, rtol=1e-12)
+        np.testing.assert_allclose(box.scaled(points), box.place(points).points, rtol=1e-12, atol=1e-15)
+    for lower, width in np.random.default_rng(0).uniform(0, 1, (1000, 2)):  # rounding does not leave the bounds
         box = Box.of([(lower, lower + width), (0, 3 * width)])
         low, high = np.array(box.bounds).T
         corners = box.values(np.array([box.widths, 0 * box.widths]))
@@ -298,86 +187,63 @@ def test_rounding_does_not_take_centers_out_of_the_bounds() -> None:
         assert (corners >= low).all()
 
 
-@pytest.mark.parametrize(
-    "points",
-    [
-        np.array([[1, 105]], np.int8),
-        np.array([[1, 105]], np.uint64),
-        np.array([[1, 105]], np.float16),
-        np.array([[1, 105]], np.float32),
-        np.array([[1, 105]], ">f8"),
-        np.array([[1, 105]], np.longdouble),
-        np.array([[1, 105]], order="F"),
-        np.array([[1, 0, 105, 0]])[:, ::2],
-        np.ma.array([[1, 105]], mask=False),
-        [[1, 105.0]],
-        ((1, 105),),
-    ],
-)
-def test_numbers_of_every_type_are_understood(points: Any) -> None:
-    placed = BOX.place(points)
-    np.testing.assert_allclose(placed.points, [[0.3, 0.25]], rtol=1e-12)
-    assert placed.points.dtype == np.float64
-    assert placed.clamped == 0
+def test_points_outside_are_moved_to_the_border_and_counted_once() -> None:
+    placed = BOX.place([[-6, 99], [16, 105], [0, 111], [0, 105], [1e300, -1e300]])
+    inside = [[-5, 100], [15, 105], [0, 110], [0, 105], [15, 100]]
+    np.testing.assert_array_equal(placed.points, BOX.place(inside).points)
+    assert placed.clamped == 4
+    placed = Box.of([(0, 1e-100)]).place([[1e300], [-1e300]])  # even if that overflows
+    np.testing.assert_array_equal(placed.points, [[1], [0]])
+    assert placed.clamped == 2
+    # Subnormal numbers take a processor longer; points that are not the least bit smaller stay as they are.
+    tiny = Box.of([(0, 1), (0, 1)]).place([[1e-310, 1.0], [5e-324, 9e-101], [1e-100, 0.3], [0.0, -0.0]]).points
+    np.testing.assert_array_equal(tiny, [[0.0, 1.0], [0.0, 0.0], [1e-100, 0.3], [0.0, 0.0]])
 
 
-def test_placing_leaves_the_callers_array_as_it_was() -> None:
-    points = np.array([[100.0, 100.0]])
-    BOX.place(points)
-    np.testing.assert_array_equal(points, [[100, 100]])
-
-
-@pytest.mark.parametrize(
-    ("points", "message"),
-    [
-        ([[1, np.nan]], "1 of 1 hold NaN or infinity"),
-        ([[1, 2], [np.inf, 0], [0, -np.inf]], "2 of 3 hold NaN or infinity"),
-        (np.ma.array([[1.0, 2.0]], mask=[[True, False]]), "masked"),
-        ([[1, 2, 3]], "with 2 columns"),
-        ([1, 2], "with 2 columns"),
-        ([[[1, 2]]], "with 2 columns"),
-        ([["1", "2"]], "table of numbers"),
-        ([[True, False]], "table of numbers"),
-        ([[1, 2], [3]], "table of numbers"),
-        ([[1, None]], "table of numbers"),
-        ([[1j, 2]], "table of numbers"),
-        (None, "table of numbers"),
-        ("points", "table of numbers"),
-        ({}, "table of numbers"),
-    ],
-)
-def test_what_is_no_table_of_finite_numbers_is_refused(points: Any, message: str) -> None:
-    with pytest.raises(DataError, match=f"^visits must .*{message}"):
-        BOX.place(points, "visits")
-
-
-def test_no_points_are_points() -> None:
+def test_numbers_of_every_type_are_understood_and_left_as_they_are() -> None:
+    types = (np.int8, np.uint64, np.float16, np.float32, ">f8", np.longdouble)
+    forms: list[Any] = [np.array([[1, 105]], kind) for kind in types]
+    forms += [np.array([[1, 105]], order="F"), np.array([[1, 0, 105, 0]])[:, ::2], [[1, 105.0]], ((1, 105),)]
+    for points in [*forms, np.ma.array([[1, 105]], mask=False)]:
+        placed = BOX.place(points)
+        np.testing.assert_allclose(placed.points, [[0.3, 0.25]], rtol=1e-12)
+        assert placed.points.dtype == np.float64
+        assert placed.clamped == 0
+    far = np.array([[100.0, 100.0]])
+    BOX.place(far)
+    np.testing.assert_array_equal(far, [[100, 100]])
     assert BOX.place(np.empty((0, 2))).points.shape == (0, 2)
 
 
-PLACE = Box.of([(0, 10), (-5, 5)])
+def test_what_is_no_table_of_finite_numbers_is_refused() -> None:
+    refused: list[tuple[Any, str]] = [
+        ([[1, np.nan]], "1 of 1 hold NaN or infinity"),
+        ([[1, 2], [np.inf, 0], [0, -np.inf]], "2 of 3 hold NaN or infinity"),
+        (np.ma.array([[1.0, 2.0]], mask=[[True, False]]), "masked"),
+        *((table, "with 2 columns") for table in ([[1, 2, 3]], [1, 2], [[[1, 2]]])),
+        *((table, "table of numbers") for table in ([["1", "2"]], [[True, False]], [[1, 2], [3]], [[1, None]])),
+        *((nothing, "table of numbers") for nothing in ([[1j, 2]], None, "points", dict[str, int]())),
+    ]
+    for points, message in refused:
+        with pytest.raises(DataError, match=f"^visits must .*{message}"):
+            BOX.place(points, "visits")
 
 
-def test_each_coordinate_is_on_its_own_grid() -> None:
-    point = [3.7, -1.25]
-    grids = [Grid.of(bounds) for bounds in PLACE.bounds]
-    assert units_of(PLACE, point) == tuple(int(grid.place([x]).units[0]) for grid, x in zip(grids, point, strict=True))
-    assert units_of(PLACE, [-1, 100]) == (0, 1 << 24)
+# Points as units
 
 
-def test_values_are_within_half_a_step_of_the_point() -> None:
+def test_each_coordinate_is_on_its_own_grid_and_values_within_half_a_step() -> None:
+    box, point = Box.of([(0, 10), (-5, 5)]), [3.7, -1.25]
+    grids = [Grid.of(bounds) for bounds in box.bounds]
+    assert units_of(box, point) == tuple(int(grid.place([x]).units[0]) for grid, x in zip(grids, point, strict=True))
+    assert units_of(box, [-1, 100]) == (0, 1 << 24)
     points = np.random.default_rng(0).uniform([0, -5], [10, 5], (50, 2))
-    back = values_of(PLACE, [units_of(PLACE, point) for point in points.tolist()])
+    back = values_of(box, [units_of(box, point) for point in points.tolist()])
     assert np.abs(back - points).max() <= 10 / (1 << 24) / 2 * 1.001
-    assert values_of(PLACE, []).shape == (0, 2)
-
-
-def test_an_integer_holds_the_units_in_their_order() -> None:
+    assert values_of(box, []).shape == (0, 2)
     assert integer_of_units((1, 2)).to_bytes(9) == b"\1" + b"\0\0\0\1" + b"\0\0\0\2"
     assert integer_of_units((0, 0)) != integer_of_units((0,))
-
-
-@pytest.mark.parametrize("point", [[1.0], [1.0] * 3, [1.0, float("nan")], [float("inf"), 1.0], [1.0, "x"], [True, 1]])
-def test_what_is_no_point(point: list[float]) -> None:
-    with pytest.raises(DataError, match="2 finite numbers"):
-        units_of(PLACE, point)
+    nothing: list[Any] = [[1.0], [1.0] * 3, [1.0, float("nan")], [float("inf"), 1.0], [1.0, "x"], [True, 1]]
+    for none in nothing:
+        with pytest.raises(DataError, match="2 finite numbers"):
+            units_of(box, none)

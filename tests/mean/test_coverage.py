@@ -16,9 +16,9 @@ from scipy import stats
 from hybriddp.data import flight_delays
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.interval import ErrorLaw
-from hybriddp.simulation.crowd import Crowd
+from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.simulation.distributions import named
-from hybriddp.simulation.trial import Scene, play
+from hybriddp.simulation.mean import MeanSetup
 
 pytestmark = pytest.mark.statistical
 Point = tuple[str, int, float, float]
@@ -40,14 +40,14 @@ def _trials(point: Point, trials: int) -> tuple[tuple[float, ErrorLaw], ...]:
     """Each trial's true mean, on the unit range, and what the estimate says about its own error."""
     data, n, fraction, epsilon = point
     bounds = (-60.0, 1440.0) if data == "flights" else (0.0, 1.0)
-    crowd = Crowd.of(flight_delays(), bounds) if data == "flights" else named(data)
+    crowd = ValueCounts.of(flight_delays(), bounds) if data == "flights" else named(data)
     n_trusted = max(2, round(fraction * n))
     study = MeanStudy("x", bounds=bounds, epsilon=epsilon)
-    scene = Scene(study, crowd, crowd, n_trusted, n - n_trusted, fixed=False, sd=0.0, estimators=("adaptive",))
+    setup = MeanSetup(study, crowd, crowd, n_trusted, n - n_trusted, fixed=False, sd=0.0, estimators=("adaptive",))
     rng = np.random.default_rng([n, n_trusted, int(10 * epsilon)])
     result = []
     for _ in range(trials):
-        trial = play(scene, rng)
+        trial = setup.run_trial(rng)
         result.append(((trial.truth - bounds[0]) / study.width, trial.estimates[0].laws.users))
     return tuple(result)
 

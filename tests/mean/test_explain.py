@@ -1,73 +1,22 @@
-import io
-
 import numpy as np
 import pytest
-from rich.console import Console
 
 from hybriddp.mean import Estimate, MeanStudy, diagnostics
-from hybriddp.mean.explain import parts_table, warnings
-from hybriddp.mean.page import page
-from hybriddp.reporting.warnings import HEADING, UNTIED
+from hybriddp.reporting.wording import HEADING
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 
 
-def _estimate(trusted: float, local: float, *, tied: bool = True, n: int = 100_000) -> Estimate:
-    reports = STUDY.randomize(np.full(n, local), random_state=1)
-    return STUDY.estimate(trusted=np.full(2000, trusted), local=reports if tied else reports.codes, random_state=2)
-
-
-def _shown(estimate: Estimate) -> list[str]:
-    stream = io.StringIO()
-    console = Console(file=stream, width=1000)
-    console.print(parts_table([estimate]))
-    seen, table = " ".join(stream.getvalue().split()), stream.getvalue()
-    answer = estimate.published().number(estimate.published().value)
-    assert all(warning in seen for warning in warnings(estimate))
-    assert not warnings(estimate) or table.index("WARNING") < table.index(answer)  # above the table
-    return [str(estimate), estimate.explain(), estimate.to_html(), estimate.to_json(), estimate._repr_html_()]
-
-
-def test_untied_reports_far_from_the_trusted_group_are_doubted_before_the_number() -> None:
-    estimate = _estimate(40, 200, tied=False)
-    published = estimate.published()
-    for text in _shown(estimate):
-        assert text.index("do not use this number yet") < text.index(published.number(published.value))
-    first = _estimate(40, 200, tied=False).explain().splitlines()[0]
-    assert first.startswith("WARNING: do not use this number yet")
-    assert "nothing ties the reports to this study" in first
-
-
-def test_tied_reports_and_groups_that_agree_are_not_doubted() -> None:
-    assert warnings(_estimate(100, 100)) == ()
-
-
-def test_tied_groups_that_are_far_apart_may_have_other_units() -> None:
-    (found,) = warnings(_estimate(40, 200))
-    assert "check that both groups' values have the same units" in found
-    assert warnings(_estimate(100, 100, tied=False)) == ()
-
-
-def test_untied_reports_are_said_to_be() -> None:
-    untied, tied = _estimate(100, 100, tied=False), _estimate(100, 100)
-    assert (untied.tied, tied.tied) == (False, True)
-    assert UNTIED in untied.explain()
-    assert UNTIED not in tied.explain()
-    assert UNTIED in untied.to_html()
-    assert untied.to_dict()["tied"] is False
-    assert STUDY.estimate(trusted=[1.0] * 5, local=None, single_group=True).tied
+def _estimate(trusted: float, local: float) -> Estimate:
+    reports = STUDY.randomize(np.full(100_000, local), random_state=1)
+    return STUDY.estimate(trusted=np.full(2000, trusted), local=reports, random_state=2)
 
 
 @pytest.mark.parametrize(("value", "side"), [(240.0, "upper"), (0.5, "lower"), (236.0, "upper"), (10.0, None)])
 def test_an_answer_at_a_bound_asks_for_the_units(value: float, side: str | None) -> None:
     estimate = _estimate(value, value)
-    found = " ".join(warnings(estimate))
-    if side is None:
-        assert not found
-        return
-    assert f"at the {side} bound" in found
-    for text in (*_shown(estimate), page([estimate])):
-        assert "check the units and the bounds" in text
+    assert [f"at the {side} bound" in warning for warning in estimate.warnings] == [True] * (side is not None)
+    assert ("check the units and the bounds" in str(estimate)) == (side is not None)
 
 
 def test_values_a_thousand_times_too_large_are_noticed() -> None:
@@ -97,7 +46,8 @@ def test_diagnostics_count_what_no_result_shows() -> None:
         assert words in text
     assert "4,000 counted, not tied" in text
     estimate = STUDY.estimate(trusted=trusted, local=local, random_state=1)
-    for shown in (*_shown(estimate), estimate.to_json(full=True), repr(estimate), repr(trusted)):
+    texts = (estimate.explain(), estimate.to_html(), estimate.to_json(full=True), repr(estimate), repr(trusted))
+    for shown in texts:
         assert "777" not in shown
         assert "39 %" not in shown
 
@@ -109,3 +59,21 @@ def test_diagnostics_of_many_parts_are_added_up() -> None:
     assert "1 counted, all tied to the study" in text
     assert diagnostics(None, None) == HEADING
     assert "Check" not in diagnostics(STUDY.summarize_trusted([1.0] * 99 + [300.0]), None)
+
+
+# Groups and pictures
+
+
+def test_one_group_alone_is_named_so() -> None:
+    both = _estimate(100, 100)
+    assert [row[0] for row in both.cells()] == ["trusted alone", "local alone", "hybrid"]
+    alone = STUDY.estimate(trusted=[100.0] * 9, local=None, single_group=True)
+    assert [row[0] for row in alone.cells()] == ["trusted only"]
+    reports = STUDY.randomize([100.0] * 99)
+    assert [row[0] for row in STUDY.estimate(trusted=None, local=reports, single_group=True).cells()] == ["local only"]
+
+
+def test_the_picture_has_one_bar_per_answer() -> None:
+    (axes,) = _estimate(100, 100).plot().axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["trusted alone", "local alone", "hybrid"]
+    assert "a simulation" in axes.get_title(loc="left")

@@ -13,8 +13,8 @@ from hybriddp.errors import DataError
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.interval import Laws
-from hybriddp.simulation.crowd import Crowd
-from hybriddp.simulation.trial import Scene, play
+from hybriddp.simulation.crowd import ValueCounts
+from hybriddp.simulation.mean import MeanSetup
 
 FEW = [(0.05, 1.0, (1000, 1000)), (0.3, 0.3, (50, 1000)), (1.0, 3.0, (50, 1000))]
 GRID = [*product((0.0, 0.05, 0.3, 1.0), (0.3, 1.0, 3.0), ((50, 1000),)), FEW[0]]
@@ -27,10 +27,10 @@ def _trials(point: Point, trials: int) -> tuple[tuple[float, Laws], ...]:
     gap, epsilon, sizes = point
     study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon)
     low = (1 - gap) / 2
-    crowds = [Crowd(np.array([round(x * UNITS)]), np.array([1])) for x in (low, low + gap)]
-    scene = Scene(study, crowds[0], crowds[1], *sizes, fixed=False, sd=0.0, estimators=("adaptive",))
+    crowds = [ValueCounts(np.array([round(x * UNITS)]), np.array([1])) for x in (low, low + gap)]
+    setup = MeanSetup(study, crowds[0], crowds[1], *sizes, fixed=False, sd=0.0, estimators=("adaptive",))
     rng = np.random.default_rng([int(100 * gap), int(10 * epsilon), *sizes])
-    played = [play(scene, rng) for _ in range(trials)]
+    played = [setup.run_trial(rng) for _ in range(trials)]
     return tuple((trial.truth, trial.estimates[0].laws) for trial in played)
 
 

@@ -20,7 +20,7 @@ from hybriddp.mean.weights import (
     null_risk,
     risk,
 )
-from hybriddp.simulation.crowd import Crowd, code_frequencies
+from hybriddp.simulation.crowd import ValueCounts, code_frequencies
 from hybriddp.theory import Beta, Setting
 from tests.levels import z_limit
 
@@ -179,7 +179,7 @@ def test_the_noise_of_reports_is_not_reckoned_too_small_wherever_values_lie(epsi
     """Between two rows rounding adds more than on average: at ε = 18 intervals held a constant .5 in .89 of studies."""
     channel = WindowChannel(epsilon=epsilon)
     for x in np.append(np.linspace(0.0, 1.0, 257), 0.5):
-        everybody = Crowd(np.array([round(x * UNITS)]), np.array([50]))
+        everybody = ValueCounts(np.array([round(x * UNITS)]), np.array([50]))
         found = LocalStatistics.of(code_frequencies(channel, everybody), 50, channel)
         assert found.noise >= (1 - 1e-3) * float(channel.variance(x))
 

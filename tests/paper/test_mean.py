@@ -4,11 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.paper.mean import ESTIMATORS, PaperMean
+from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.theory import Setting, laplace_noise
-from tests.levels import z_limit
+from tests.levels import LEVEL, z_limit
 
 VALUES = np.random.default_rng(0).beta(2, 5, 101) * 240
 OTHERS = np.random.default_rng(1).beta(5, 2, 101) * 240
@@ -34,6 +37,17 @@ def test_every_estimator_errs_as_its_formula_says() -> None:
             assert abs(trials.mse - trials.predicted_mse) < limit
             rejected += abs(trials.mse - 0.64 * trials.predicted_mse) > limit
     assert rejected == 28
+
+
+@pytest.mark.statistical
+def test_the_sum_of_reports_is_drawn_at_once() -> None:
+    """Against sums of single reports; noise that is a fifth larger does not pass."""
+    crowd, rng = ValueCounts(np.array([5]), np.array([20])), np.random.default_rng(3)
+    for study in (LAPLACE, GAUSSIAN):
+        fast = np.array([study._reports(crowd, rng) for _ in range(20_000)], float) - 100
+        slow = mechanism_for(study.privacy).draw((20_000, 20), rng).sum(axis=1).astype(float)
+        assert stats.ks_2samp(fast, slow).pvalue > LEVEL / 2
+        assert stats.ks_2samp(1.2 * fast, slow).pvalue < LEVEL / 2
 
 
 def test_weights_are_those_of_the_paper_and_the_noise_of_one_width() -> None:

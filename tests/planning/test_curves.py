@@ -1,11 +1,11 @@
 import pytest
 
 from hybriddp.errors import ParameterError
-from hybriddp.planning import plan
 from hybriddp.planning.curves import EPSILON, EPSILONS, error_curves
-from hybriddp.planning.evaluate import OURS
+from hybriddp.planning.estimators import OURS
+from tests.planning.settings import plan_mean
 
-MADE = plan(n_users=50_000, trusted_fraction=0.02, epsilon=1, bounds=(0, 100), sd=10)
+MADE = plan_mean(n_users=50_000, trusted_fraction=0.02, epsilon=1, bounds=(0, 100), sd=10)
 
 
 @pytest.mark.slow
@@ -21,7 +21,8 @@ def test_curves_pass_through_the_plan() -> None:
 
 def test_places_stay_while_a_plan_moves_along_them() -> None:
     one, other = (
-        error_curves(plan(n_users=50_000, trusted_fraction=c, epsilon=1, bounds=(0, 100), sd=10)) for c in (0.02, 0.3)
+        error_curves(plan_mean(n_users=50_000, trusted_fraction=c, epsilon=1, bounds=(0, 100), sd=10))
+        for c in (0.02, 0.3)
     )
     assert {*one.x} - {0.02} == {*other.x} - {0.3}
     assert error_curves(MADE, EPSILON).x == tuple(map(float, EPSILONS))
@@ -35,7 +36,7 @@ def test_a_more_private_study_is_less_accurate() -> None:
 
 
 def test_small_studies_have_curves_too() -> None:
-    curves = error_curves(plan(n_users=8, trusted_fraction=0.25, epsilon=1, bounds=(0, 1)))
+    curves = error_curves(plan_mean(n_users=8, trusted_fraction=0.25, epsilon=1, bounds=(0, 1)))
     assert (curves.x[0], curves.here) == (0.25, 0.25)
     assert curves.x[-1] <= 0.75
     with pytest.raises(ParameterError, match="against must be one of"):

@@ -9,10 +9,10 @@ from hybriddp.distribution.expected import _of_local, _of_trusted
 from hybriddp.distribution.fit import pilot_of
 from hybriddp.distribution.least_squares import code_influence, inverse_on_sum_zero, prior, walsh
 from hybriddp.errors import ParameterError
-from hybriddp.planning import plan_frequencies, plan_quantiles
 from hybriddp.planning.quantiles import _channel
 from hybriddp.shares import designs
 from hybriddp.study.reports import Reports
+from tests.planning.settings import plan_quantiles, plan_shares
 
 N_LOCAL, N_TRUSTED, FORGED = 40_000, 800, 400
 N = N_LOCAL + N_TRUSTED
@@ -39,7 +39,7 @@ def _supporting(study: FrequencyStudy, codes: np.ndarray, category: int) -> np.n
 def test_forged_reports_move_a_share_no_farther_than_is_said(n_categories: int) -> None:
     """The worst replacement: each forged report supports the category, and no replaced one did."""
     shares = np.full(n_categories, 1 / n_categories)
-    made = plan_frequencies(n_users=N, trusted_fraction=N_TRUSTED / N, epsilon=1, shares=shares.tolist())
+    made = plan_shares(n_users=N, trusted_fraction=N_TRUSTED / N, epsilon=1, shares=shares.tolist())
     study = FrequencyStudy("x", categories=range(n_categories), other=False, epsilon=1)
     local, trusted = (RNG.choice(n_categories, n) for n in (N_LOCAL, N_TRUSTED))
     codes = study.randomize(local, random_state=1).codes.astype(np.int64)
@@ -58,7 +58,7 @@ def test_forged_reports_move_a_share_no_farther_than_is_said(n_categories: int) 
 
 
 def test_all_of_a_group_move_a_share_no_farther_than_the_channel_does() -> None:
-    made = plan_frequencies(n_users=1000, trusted_fraction=0.1, epsilon=1, shares=[0.5, 0.5])
+    made = plan_shares(n_users=1000, trusted_fraction=0.1, epsilon=1, shares=[0.5, 0.5])
     none, all_, more = (made.poisoning(forged) for forged in (0, 900, 10**6))
     assert (none.local, none.trusted) == (0, 0)
     assert all_.local == more.local < 3
@@ -70,7 +70,7 @@ def test_all_of_a_group_move_a_share_no_farther_than_the_channel_does() -> None:
 @pytest.mark.slow
 def test_forged_reports_list_an_item_from_as_many_as_is_said() -> None:
     """Half as many hardly ever list it, and twice as many do."""
-    made = plan_frequencies(
+    made = plan_shares(
         n_users=N_LOCAL + 50, trusted_fraction=50 / (N_LOCAL + 50), epsilon=2, delta=1e-6, shares=[0.6, 0.3, 0.1]
     )
     assert made.method == "discovery"
@@ -88,10 +88,10 @@ def test_forged_reports_list_an_item_from_as_many_as_is_said() -> None:
         codes[:forged] = group * channel.n_codes + function * channel.n_values + values
         sent = Reports(codes.astype(np.uint32), question.digest)
         found = study.estimate(trusted=["alpha"] * 50, local=sent, random_state=4)
-        assert ("evil" in [row.item for row in found.rows()]) is listed
-    dictionary = plan_frequencies(n_users=1000, trusted_fraction=0.1, epsilon=1, shares=[0.5, 0.5])
+        assert ("evil" in [row.name for row in found.rows()]) is listed
+    dictionary = plan_shares(n_users=1000, trusted_fraction=0.1, epsilon=1, shares=[0.5, 0.5])
     assert dictionary.forged_to_list is None
-    by_list = plan_frequencies(n_users=10**6, trusted_fraction=0.01, epsilon=1, delta=1e-6, n_items=100)
+    by_list = plan_shares(n_users=10**6, trusted_fraction=0.01, epsilon=1, delta=1e-6, n_items=100)
     assert by_list.method == "list"
     assert 10 < (by_list.forged_to_list or 0) < 40
     assert "could list an item that nobody has" in by_list.explain()
@@ -110,8 +110,8 @@ def test_forged_reports_move_a_rank_by_as_much_as_is_said(q: float, up: bool) ->
         n_users=N, trusted_fraction=N_TRUSTED / N, epsilon=1, bounds=(0, 100), shape=values.tolist(), at=(q,)
     )
     study, channel = DistributionStudy("x", bounds=(0, 100), epsilon=1), _channel("1")
-    assert made.crowd is not None
-    pilot = pilot_of(made.crowd.masses)
+    assert made.values is not None
+    pilot = pilot_of(made.values.masses)
     information = prior().plus(_of_trusted(channel, pilot, N_TRUSTED)).plus(_of_local(channel, pilot, N_LOCAL))
     edge = int(np.argmin(np.abs(study.bins.edges - np.quantile(values, q))))
     below = (np.arange(256) < edge).astype(float)

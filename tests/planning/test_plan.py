@@ -1,21 +1,25 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from hybriddp import plan
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
-from hybriddp.planning import Plan, Span
-from hybriddp.planning.scenario import crowd_like, largest_sd
+from hybriddp.planning import MeanPlan, Span
+from hybriddp.planning.estimators import detectable_change
+from hybriddp.planning.shape import beta_counts, largest_sd
+from hybriddp.study.intervals import NoiseLaw
 from hybriddp.theory import Setting, gaussian_noise, laplace_noise
+from tests.planning.settings import plan_mean
 
 GOOD = {"n_users": 10_000, "trusted_fraction": 0.01, "epsilon": 1.0, "bounds": (0, 240), "sd": 30.0}
 
 
-def _plan(**changes: object) -> Plan:
-    return plan(**{**GOOD, **changes})
+def _plan(**changes: object) -> MeanPlan:
+    return plan_mean(**{**GOOD, **changes})
 
 
 # Definition: the paper's estimators are those of the theory
@@ -33,7 +37,7 @@ def _plan(**changes: object) -> Plan:
 def test_the_papers_estimators_are_those_of_the_theory(
     n: int, c: float, epsilon: float, width: float, spread: float, gap: float
 ) -> None:
-    made = plan(
+    made = plan_mean(
         n_users=n, trusted_fraction=c, epsilon=epsilon, bounds=(5, 5 + width), sd=spread * width, mean_gap=gap * width
     )
     width = made.width
@@ -138,7 +142,7 @@ def test_gaussian_noise_has_another_law() -> None:
 
 def test_crowds_have_the_moments_they_are_made_for() -> None:
     for mean, sd in ((0.5, 0.2), (0.02, 0.03), (0.3, largest_sd(0.3)), (0.9, 0.0)):
-        crowd = crowd_like(mean, sd)
+        crowd = beta_counts(mean, sd)
         assert crowd.mean == pytest.approx(mean, abs=2e-3)
         assert math.sqrt(crowd.variance) == pytest.approx(sd, rel=0.02, abs=1e-6)
 
@@ -188,3 +192,48 @@ def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:
 def test_unknown_estimators_are_not_in_a_plan() -> None:
     with pytest.raises(KeyError):
         _plan()["best"]
+
+
+# Changes that two studies can tell
+
+
+def test_for_normal_errors_it_is_the_textbook_formula() -> None:
+    z = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    assert detectable_change(NoiseLaw(normal=9.0, laplace=0.0)) == pytest.approx(z * 2**0.5 * 3, rel=1e-4)
+
+
+@pytest.mark.statistical
+@pytest.mark.representative
+@pytest.mark.parametrize("laplace", [0.3, 1.0, 5.0, 1e6])
+def test_a_test_finds_the_change_four_times_out_of_five(laplace: float) -> None:
+    rng, n = np.random.default_rng(0), 1_000_000
+    law = NoiseLaw(normal=1.0, laplace=laplace)
+
+    def error() -> np.ndarray:
+        return rng.normal(size=n) + rng.laplace(0, laplace, n)
+
+    difference = error() - error()
+    threshold = np.quantile(np.abs(difference), 0.95)
+    change = detectable_change(law)
+    # The standard error of a fraction of 0.8 among 1e6 is 0.0004, that of the threshold moves it by less than 0.002.
+    assert np.mean(difference + change > threshold) == pytest.approx(0.8, abs=0.008)
+    assert np.mean(difference + 0.8 * change > threshold) < 0.75
+
+
+def test_nothing_uncertain_is_told_apart_at_once() -> None:
+    assert detectable_change(NoiseLaw(0.0, 0.0)) == 0.0
+
+
+def test_other_people_each_time_make_a_change_harder_to_tell() -> None:
+    made = plan_mean(n_users=1_000, trusted_fraction=0.5, epsilon=4, bounds=(0, 100), mean=50, sd=30)
+    ours = made["adaptive"]
+    assert ours.detectable.worst > 2.7 * 2**0.5 * ours.rmse.worst
+    law = (ours.rmse.worst**2 + 30**2 / 1000) ** 0.5
+    assert ours.detectable.worst == pytest.approx(2.8 * 2**0.5 * law, rel=0.01)
+
+
+def test_a_lasting_gap_does_not_hide_a_change() -> None:
+    known = {"n_users": 10_000, "trusted_fraction": 0.05, "epsilon": 1.0, "bounds": (0, 100), "sd": 20.0}
+    alike, apart = plan_mean(**known), plan_mean(**known, mean_gap=5.0)
+    assert apart["known-variance"].detectable == alike["known-variance"].detectable
+    assert apart["known-variance"].rmse.worst > 2 * alike["known-variance"].rmse.worst

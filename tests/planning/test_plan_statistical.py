@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from hybriddp.mean import MeanStudy
-from hybriddp.planning import plan
-from hybriddp.planning.scenario import crowd_like, values_like
+from hybriddp.mean.expected import ExpectedStatistics
+from hybriddp.planning.shape import beta_counts, beta_values
 from hybriddp.release.mechanisms import mechanism_for
-from hybriddp.simulation import simulate
-from hybriddp.simulation.adaptive import expected, outlook
+from hybriddp.simulation import MeanOutcome, simulate
+from hybriddp.simulation.crowd import ValueCounts, code_frequencies
 from hybriddp.simulation.distributions import named
-from hybriddp.simulation.outcome import Outcome
-from hybriddp.simulation.trial import Scene, play
+from hybriddp.simulation.mean import MeanSetup
 from tests.levels import z_limit
+from tests.planning.settings import plan_mean
 
 UNITS = 1 << 24
 
@@ -34,7 +34,7 @@ class Ratio(NamedTuple):
     se: float
 
     @classmethod
-    def of_errors(cls, outcome: Outcome, predicted: float) -> "Ratio":
+    def of_errors(cls, outcome: MeanOutcome, predicted: float) -> "Ratio":
         return cls(outcome.observed_mse / predicted, outcome.observed_mse_se / predicted)
 
 
@@ -58,15 +58,29 @@ NAMES = ("beta(10,10)", "beta(0.1,0.1)", "lognormal(0.05,0.05)", "bernoulli(0.02
 SETTINGS = list(product(NAMES, (1_000, 100_000), (0.005, 0.05), (0.1, 1.0, 3.0)))
 
 
+def expected(
+    study: MeanStudy, values: ValueCounts, n_trusted: int, n_local: int, gap: float = 0.0
+) -> ExpectedStatistics:
+    return ExpectedStatistics.of(
+        study.channel,
+        code_frequencies(study.channel, values),
+        mean=values.mean,
+        variance=values.variance,
+        n_trusted=n_trusted,
+        n_local=n_local,
+        trusted_noise=mechanism_for(study.privacy).variance / (n_trusted * UNITS) ** 2,
+        laplace=True,
+        gap=gap,
+    )
+
+
 def adaptive_error(setting: tuple[str, int, float, float], trials: int) -> Ratio:
     data, n, c, epsilon = setting
     study, n_t = MeanStudy("x", bounds=(0, 1), epsilon=epsilon), round(c * n)
-    noise = mechanism_for(study.privacy).variance / (n_t * UNITS) ** 2
-    seen = outlook(study.channel, named(data), n_trusted=n_t, n_local=n - n_t, trusted_noise=noise, laplace=True)
     found = simulate(
-        data, study=study, n_users=n, trusted_fraction=c, trials=trials, estimators=("adaptive",), random_state=3
+        study, data, n_users=n, trusted_fraction=c, trials=trials, estimators=("adaptive",), random_state=3
     )
-    return Ratio.of_errors(found["adaptive"], expected(seen).answer)
+    return Ratio.of_errors(found["adaptive"], expected(study, named(data), n_t, n - n_t).error_of_answer())
 
 
 @pytest.mark.statistical
@@ -86,20 +100,18 @@ def test_the_prediction_agrees_in_each_setting(setting: tuple[str, int, float, f
 
 def error_with_gap(n: int, c: float, gap: float, trials: int) -> Ratio:
     study, n_t = MeanStudy("x", bounds=(0, 1), epsilon=1.0), round(c * n)
-    noise = mechanism_for(study.privacy).variance / (n_t * UNITS) ** 2
     values = np.linspace(0.2, 0.6, 1001)
-    crowd = crowd_like(0.4, float(values.std()))
-    seen = outlook(study.channel, crowd, n_trusted=n_t, n_local=n - n_t, trusted_noise=noise, laplace=True, gap=gap)
+    crowd = beta_counts(0.4, float(values.std()))
     found = simulate(
+        study,
         values + gap,
         local_data=values,
-        study=study,
         n_users=n,
         trusted_fraction=c,
         trials=trials,
         estimators=("adaptive",),
     )
-    return Ratio.of_errors(found["adaptive"], expected(seen).total)
+    return Ratio.of_errors(found["adaptive"], expected(study, crowd, n_t, n - n_t, gap).error().total)
 
 
 @pytest.mark.statistical
@@ -120,12 +132,12 @@ DEPLOYMENTS: dict[str, dict[str, Any]] = {
 
 
 def deployed_error(asked: dict[str, Any], family: str, trials: int) -> Ratio:
-    made = plan(**asked)
+    made = plan_mean(**asked)
     study = MeanStudy("x", bounds=asked["bounds"], epsilon=asked["epsilon"])
-    values = values_like(asked["mean"] / made.width, asked["sd"] / made.width, 5001) * made.width
+    values = beta_values(asked["mean"] / made.width, asked["sd"] / made.width, 5001) * made.width
     found = simulate(
+        study,
         values if family == "beta" else f"gamma({made.mean}, {made.sd})",
-        study=study,
         n_users=made.n_users,
         trusted_fraction=made.trusted_fraction,
         trials=trials,
@@ -169,15 +181,15 @@ WIDTHS = [
 
 def stated_width(setting: tuple[Any, ...], trials: int) -> Ratio:
     n, fraction, epsilon, width, mean, sd, at_most = setting
-    made = plan(
+    made = plan_mean(
         n_users=n, trusted_fraction=fraction, epsilon=epsilon, bounds=(0, width), mean=mean, sd=sd, sd_at_most=at_most
     )
     study = MeanStudy("x", bounds=(0, width), epsilon=epsilon, sd_at_most=at_most)
-    crowd = crowd_like(mean / width, sd / width)
+    crowd = beta_counts(mean / width, sd / width)
     n_trusted = made.n_trusted
-    scene = Scene(study, crowd, crowd, n_trusted, n - n_trusted, fixed=False, sd=sd, estimators=("adaptive",))
+    setup = MeanSetup(study, crowd, crowd, n_trusted, n - n_trusted, fixed=False, sd=sd, estimators=("adaptive",))
     rng = np.random.default_rng([n, n_trusted])
-    stated = [play(scene, rng).estimates[0].stated_interval(0.95).half_width for _ in range(trials)]
+    stated = [setup.run_trial(rng).estimates[0].stated_interval(0.95).half_width for _ in range(trials)]
     ratios = np.array(stated) / made["adaptive"].half_width.worst
     return Ratio(float(ratios.mean()), float(ratios.std(ddof=1)) / trials**0.5)
 

@@ -68,7 +68,7 @@ DOOR = {
     "paper/blender.py": {"simulate_printed_noise"},
     "paper/kmeans/groups.py": {"simulate_printed_noise"},
     "paper/mean.py": {"release"},  # always with a seed
-    "simulation/trial.py": {"release"},  # always with a seed
+    "simulation/mean.py": {"release"},  # always with a seed
     "study/study.py": {"release_all"},
 }
 """Who knocks at the door."""

@@ -8,17 +8,16 @@ from hybriddp.reporting.html import Section, color, paragraphs, render_page
 from hybriddp.service.downloads import result_csv, result_rows, result_svg
 
 PEOPLE = {"study": "s $1", "n_trusted": 3, "n_local": 2000, "privacy": {"epsilon": "1"}}
-MEAN = {"estimate": PEOPLE | {"value": 37.5, "interval_95": [35.0, 40.0]}}
-QUANTILES = {"estimate": PEOPLE | {"quantiles": [{"q": 0.5, "value": 3.0, "interval_95": [2.0, 4.0]}]}}
+MEAN = {"estimate": PEOPLE | {"rows": [{"name": "mean", "value": 37.5, "lower": 35.0, "upper": 40.0}]}}
+QUANTILES = {"estimate": PEOPLE | {"rows": [{"name": "p50", "value": 3.0, "lower": 2.0, "upper": 4.0}]}}
 ITEMS = ["=1+1", "plain", "a,b", "query", "-5"]
 
 
 def _shares(items: list[Any]) -> dict[str, Any]:
     n = len(items)
-    shares = {"items": items, "shares": [i / n for i in range(n)], "lower": [0.0] * n, "upper": [1.0] * n}
-    chosen = slice(None, -31, -1)  # the 30 largest, with wider intervals
-    largest = {name: column[chosen] for name, column in shares.items()} | {"upper": [2.0] * 30, "level": [0.985] * 30}
-    return {"estimate": PEOPLE | shares | {"largest": largest if n > 30 else None}}
+    rows = [{"name": item, "value": i / n, "lower": 0.0, "upper": 1.0} for i, item in enumerate(items)]
+    largest = [row | {"upper": 2.0, "level": 0.985} for row in rows[:-31:-1]]  # with wider intervals
+    return {"estimate": PEOPLE | {"rows": rows, "largest": largest if n > 30 else None}}
 
 
 def _centers(d: int, *, error: float | None = 0.5) -> dict[str, Any]:
@@ -39,10 +38,10 @@ def _read(result: dict[str, Any]) -> list[list[str]]:
 
 def test_every_kind_of_result_is_a_table() -> None:
     assert _read(MEAN) == [["name", "value", "lower_95", "upper_95"], ["mean", "37.5", "35.0", "40.0"]]
-    groups = [{"group": "local", "value": 36.0, "interval_95": [30.0, 42.0]}]
+    groups = [{"name": "local alone", "value": 36.0, "lower": 30.0, "upper": 42.0}]
     assert _read(MEAN | {"groups": groups})[1:] == [
         ["mean", "37.5", "35.0", "40.0"],
-        ["local group alone", "36.0", "30.0", "42.0"],
+        ["local alone", "36.0", "30.0", "42.0"],
     ]
     assert _read(QUANTILES)[1] == ["p50", "3.0", "2.0", "4.0"]
     assert [row[0] for row in _read(_shares(ITEMS))[1:]] == ["'=1+1", "plain", "a,b", "query", "'-5"]

@@ -8,7 +8,7 @@ MEAN = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 
 def test_a_mean_s_error_is_the_planner_s() -> None:
     rows = expected_rows(MEAN.to_json(), 100, 9_900)
-    made = plan(n_users=10_000, trusted_fraction=0.01, epsilon=1, bounds=(0, 240))
+    made = plan(MEAN, n_users=10_000, trusted_fraction=0.01)
     assert rows[0] == ("now", "100", "9,900", str(made["adaptive"].rmse))
     assert [(row.trusted, row.local) for row in rows[1:]] == [("200", "19,800"), ("1,000", "99,000"), ("200", "9,900")]
 

@@ -62,7 +62,7 @@ def require_reports(life: HeavyLife, question: FrequencyStudy) -> None:
     assert again.json() == first.json()
     assert refused(server.report(question, "t0", codes[0], study_id="words")) == "duplicate"  # trusted before
     assert refused(life.send(Contribution("x", "reports", {"code": 0}))) == "wrong-digest"
-    assert refused(server.report(question, "y", question.oracle.n_codes, study_id="words")) == "out-of-range"
+    assert refused(server.report(question, "y", question.n_codes, study_id="words")) == "out-of-range"
     gone = {"digest": question.digest, "code": codes[1], "nonce": NONCE}
     for to in ("reports", "reports/withdraw"):
         answer = server.http.post(f"/studies/words/{to}", headers=server.token("gone", "words"), json=gone)
@@ -98,7 +98,7 @@ def test_a_list_with_nothing_on_it_closes_the_study(kept_server: Running) -> Non
     assert [step["state"] for step in listed["steps"]] == ["released", "pending"]
     released = kept_server.move("release", "rare")
     assert released.status_code == 200, released.text
-    assert released.json()["estimate"]["items"] == []
+    assert released.json()["estimate"]["rows"] == []
     assert kept_server.http.get("/studies/rare/result.html").status_code == 200
 
 
@@ -110,7 +110,7 @@ def test_a_study_that_closes_before_its_list(kept_server: Running) -> None:
         kept_server.http.post("/studies/late/values", headers=kept_server.token(f"t{i}", "late"), json=body)
     kept_server.move("close", "late")
     assert refused(kept_server.move("list", "late")) == "refused"
-    assert kept_server.move("release", "late").json()["estimate"]["items"] == ["word"]
+    assert kept_server.move("release", "late").json()["estimate"]["rows"][0]["name"] == "word"
 
 
 def test_what_is_refused(kept_server: Running) -> None:

@@ -227,4 +227,4 @@ def test_items_are_trusted_and_then_reported_about_the_list(kept_server: Running
     assert left["seen"][-1]["opened"]
     assert server.move("close", "js-items").json()["counts"] == {"trusted": len(items), "local": len(items)}
     released = server.move("release", "js-items").json()
-    assert set(released["estimate"]["items"]) <= {"weather", "ünïcode ☂"}
+    assert {row["name"] for row in released["estimate"]["rows"]} <= {"weather", "ünïcode ☂"}

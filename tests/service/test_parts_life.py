@@ -280,7 +280,7 @@ def test_parts_survive_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         of.server = server
         assert of.counts() == before
         first = of.released()
-        assert [one["value"] for one in first.json()["estimate"]["parts"]]
+        assert [one["rows"][0]["value"] for one in first.json()["estimate"]["parts"]]
     with running(tmp_path) as server:
         of.server = server
         assert server.move("release", of.id).content == first.content

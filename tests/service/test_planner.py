@@ -2,8 +2,7 @@ import asyncio
 
 import pytest
 
-from hybriddp.planning import plan
-from hybriddp.planning.words import headline
+from hybriddp import MeanStudy, plan
 from hybriddp.service import planner
 from hybriddp.service.planner import EXAMPLE, Planned, Planner, PlanRequest, plan_now
 from hybriddp.service.problems import Refusal
@@ -15,9 +14,10 @@ def request(**changes: str) -> PlanRequest:
 
 def test_the_answer_is_the_command_line_s() -> None:
     found = plan_now(request(users="100,000"))
-    made = plan(n_users=100_000, trusted_fraction=0.05, epsilon=1, bounds=(0, 240), sd=30, mean=40)
+    study = MeanStudy("plan", bounds=(0, 240), epsilon=1)
+    made = plan(study, n_users=100_000, trusted_fraction=0.05, sd=30, mean=40)
     assert found.plan == made
-    assert found.answer == headline(made)
+    assert found.answer == made.headline()
     assert found.problems == {}
 
 

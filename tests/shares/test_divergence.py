@@ -84,7 +84,8 @@ def test_the_words_are_those_of_means() -> None:
     def verdict(share: float) -> str:
         local = GroupShares.of_reports(np.array([share, 1 - share]), 5000, hit=0.73, miss=0.27, single=True)
         found = compare_groups(trusted, local, np.array([0.3, 0.7]))
-        return found.limited(np.array([3.0, 3.0])).verdict
+        limited = found.limited(np.array([3.0, 3.0]))
+        return f"{limited.verdict} {limited.effect}".rstrip()
 
     assert verdict(0.3) == "The two groups' shares agree within what chance explains."
     assert verdict(0.355).startswith("The two groups' shares differ slightly (2.")

@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
 from hybriddp.shares import FrequencyStudy, counts_diagnostics
 
 STUDY = FrequencyStudy("opened the app", categories=["yes", "no"], epsilon=1)
@@ -37,15 +35,6 @@ def test_an_explanation_says_what_was_done() -> None:
     )
 
 
-def test_a_release_says_what_is_promised_and_whether_a_ledger_counts() -> None:
-    reports = STUDY.randomize(ANSWERS[1000:])
-    for ledger in (Ledger(Privacy(epsilon=1)), None):
-        found = STUDY.estimate(trusted=ANSWERS[:1000], local=reports, ledger=ledger)
-        last = found.explain().splitlines()[-1]
-        assert last.startswith("Every user, trusted or local, is promised ε = 1, δ = 0 for this one release")
-        assert ("Nobody is counting: give a ledger" in last) == (ledger is None)
-
-
 def test_widths_and_errors_keep_their_last_digit() -> None:
     found = STUDY.estimate(trusted=ANSWERS[:1000], local=REPORTS, random_state=2)
     assert re.search(r"are \d+\.\d times as wide\.", found.explain())
@@ -53,26 +42,10 @@ def test_widths_and_errors_keep_their_last_digit() -> None:
     assert all(re.fullmatch(r"0\.\d\d %", str(cell)) for cell in cells)
 
 
-def test_untied_reports_and_single_groups_are_said() -> None:
-    untied = STUDY.estimate(trusted=None, local=REPORTS.codes, single_group=True)
-    assert "Nothing ties the local reports to this study" in untied.explain()
-    assert "the shares of a single model, not a hybrid" in untied.explain()
-    assert not untied.tied
-    part = STUDY.part("country", "DE")
-    assert "Who has which country is public." in part.estimate(trusted=ANSWERS[:9], local=REPORTS).explain()
+def test_other_items_are_counted_if_the_study_does() -> None:
     other = FrequencyStudy("x", categories=["yes"], epsilon=1, other=True)
     text = other.estimate(trusted=ANSWERS[:99], local=other.randomize(ANSWERS)).explain()
     assert "none of the categories" not in text
-
-
-def test_groups_far_apart_are_a_warning() -> None:
-    tied = STUDY.estimate(trusted=["yes"] * 1000, local=REPORTS)
-    assert str(tied).startswith("WARNING: the groups' shares are more than 6 standard errors apart: check that both")
-    assert "so the intervals are those that hold however much they do" in tied.explain()
-    assert tied.to_dict()["warnings"] == [str(tied).splitlines()[0]]
-    untied = STUDY.estimate(trusted=["yes"] * 1000, local=REPORTS.codes)
-    assert str(untied).startswith("WARNING: do not use these numbers yet.")
-    assert not tied.to_dict()["intervals_assume_groups_alike"]
 
 
 def test_groups_slightly_apart_get_wider_intervals() -> None:

@@ -63,7 +63,7 @@ exact_oracles = pytest.mark.parametrize("oracle", SMALL[:-1], ids=lambda o: f"{o
 def test_no_report_tells_two_categories_apart_by_more_than_epsilon(oracle: FrequencyOracle) -> None:
     laws = [_report_law(oracle, category) for category in range(oracle.n_categories)]
     assert all(sum(law.values()) == 1 for law in laws)
-    assert set(laws[0]) == set(range(oracle.n_codes))
+    assert set(laws[0]) == set(range(oracle.channel.n_codes))
     allowed = Fraction(odds(oracle.channel.epsilon), 1 << SHIFT)
     most = max(max(chances) / min(chances) for chances in zip(*(law.values() for law in laws), strict=True))
     assert 1 < most <= allowed
@@ -76,8 +76,8 @@ def test_shares_are_unbiased_and_vary_as_they_say(oracle: FrequencyOracle) -> No
     k = oracle.n_categories
     f = np.arange(1.0, k + 1) / (k * (k + 1) / 2)
     laws = [_report_law(oracle, category) for category in range(k)]
-    one_each = np.stack([oracle.shares(oracle.tally(np.array([code])), 1) for code in range(oracle.n_codes)])
-    table = np.array([[float(law[code]) for code in range(oracle.n_codes)] for law in laws])
+    one_each = np.stack([oracle.shares(oracle.tally(np.array([code])), 1) for code in range(oracle.channel.n_codes)])
+    table = np.array([[float(law[code]) for code in range(oracle.channel.n_codes)] for law in laws])
     mean, square = f @ table @ one_each, f @ table @ one_each**2
     hashed = isinstance(oracle.channel, LocalHashing)
     np.testing.assert_allclose(mean, f, atol=1e-9)
@@ -89,7 +89,7 @@ def test_shares_are_unbiased_and_vary_as_they_say(oracle: FrequencyOracle) -> No
 
 @every_oracle
 def test_the_probabilities_of_all_counts_are_within_their_bounds(oracle: FrequencyOracle) -> None:
-    tallies = np.stack([oracle.tally(np.array([code])) for code in range(oracle.n_codes)])
+    tallies = np.stack([oracle.tally(np.array([code])) for code in range(oracle.channel.n_codes)])
     laws = np.array([list(map(float, _report_law(oracle, c).values())) for c in range(oracle.n_categories)])
     channel, chances = oracle.channel, laws @ tallies
     least, most = (
@@ -148,7 +148,7 @@ def test_unary_reports_are_the_bits_of_one_integer() -> None:
     codes = oracle.randomize(categories, 4)
     rows = channel.sample(categories, random_state=4)
     assert codes.tolist() == [int.from_bytes(bytes(row), "little") for row in rows.tolist()]
-    assert max(codes.tolist()) < oracle.n_codes == 1 << 53
+    assert max(codes.tolist()) < oracle.channel.n_codes == 1 << 53
     assert np.array_equal(oracle.tally(codes), channel.ones(rows))
     assert oracle.tally(np.empty(0, np.int64)).tolist() == [0] * MOST_BITS
 
@@ -177,7 +177,7 @@ def test_the_least_variance_is_chosen(epsilon: str, n_categories: int) -> None:
     chosen = oracle_of(frequency_channel(epsilon, n_categories), n_categories)
     least = min(oracle.variance(1 / n_categories) for oracle in candidates(epsilon, n_categories))
     assert chosen.variance(1 / n_categories) <= 1.01 * least
-    assert chosen.n_codes <= 1 << 53
+    assert chosen.channel.n_codes <= 1 << 53
 
 
 @given(st.sampled_from(["0.5", "1", "4"]), st.integers(2, 70_000), st.integers(1, 8))
@@ -187,8 +187,8 @@ def test_reports_are_short_enough(epsilon: str, n_categories: int, max_bytes: in
             frequency_channel(epsilon, n_categories, max_bytes=max_bytes)
     else:
         oracle = oracle_of(frequency_channel(epsilon, n_categories, max_bytes=max_bytes), n_categories)
-        assert oracle.report_bytes <= max_bytes
-        assert oracle.n_codes <= 1 << (8 * oracle.report_bytes)
+        assert oracle.channel.report_bytes <= max_bytes
+        assert oracle.channel.n_codes <= 1 << (8 * oracle.channel.report_bytes)
 
 
 @pytest.mark.parametrize(

@@ -74,16 +74,11 @@ def test_rows_of_ones_and_of_none_are_counted_from_below(row: int, least: float)
 
 
 @every_study
-def test_the_warning_goes_wherever_the_answer_goes(kind: str) -> None:
+def test_estimates_and_those_of_parts_tell(kind: str) -> None:
     study = STUDIES[kind]
     sent = Reports(np.full(1000, 1), study.digest)
     found = study.estimate(trusted=[0, 1, 2] * 20, local=sent)
-    words = f"WARNING: at least {found.implausible_reports} of the 1,000 local reports cannot come"
-    assert str(found).startswith(words)
-    for text in (found.explain(), found.to_json(), str(found.__rich__().title)):
-        assert words in text
-    assert f"at least {found.implausible_reports} implausible reports" in repr(found)
-    assert found.to_dict()["implausible_reports"] == found.implausible_reports > 100
+    assert found.implausible_reports > 100
     part = study.part("country", "DE")
     pair = (part.summarize_trusted([0, 1, 2]), part.summarize_local(sent))
     assert study.estimate_parts("country", {"DE": pair})["DE"].implausible_reports == found.implausible_reports

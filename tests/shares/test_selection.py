@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 from rich.console import Console
@@ -65,7 +63,7 @@ def test_levels_have_two_digits_of_what_they_miss() -> None:
 
 def test_every_place_that_selects_has_the_level_of_its_selection() -> None:
     rows, ends = FOUND.top(7), FOUND.stated_intervals(selected_level(7, 200))
-    places = [FOUND.items.index(row.item) for row in rows]
+    places = [FOUND.items.index(row.name) for row in rows]
     assert [row.interval.lower for row in rows] == ends.lower[places].tolist()
     assert {(row.interval.level, row.selected) for row in rows} == {(selected_level(7, 200), True)}
     plain = FOUND.rows()
@@ -86,16 +84,17 @@ def test_every_place_that_selects_has_the_level_of_its_selection() -> None:
 
 
 def test_plain_values_carry_level_and_selection() -> None:
-    content = json.loads(FOUND.to_json())
-    assert (content["level"], content["selected"]) == ([0.95] * 200, [False] * 200)
+    content = FOUND.to_dict()
+    assert [(row["level"], row["selected"]) for row in content["rows"]] == [(0.95, False)] * 200
     chosen, rows = content["largest"], FOUND.top(30)
-    assert chosen["items"] == [row.item for row in rows]
-    assert (chosen["level"], chosen["selected"]) == ([selected_level(30, 200)] * 30, [True] * 30)
-    assert all(low <= row.interval.lower for low, row in zip(chosen["lower"], rows, strict=True))
-    wide = FOUND.published(level=0.8, top=10)
-    assert (wide.level, wide.selected, len(wide.items)) == (selected_level(10, 200, 0.8), True, 10)
-    everything = FOUND.published(top=500)
-    assert (everything.level, everything.selected) == (0.95, False)
+    assert [row["name"] for row in chosen] == [row.name for row in rows]
+    assert {(row["level"], row["selected"]) for row in chosen} == {(selected_level(30, 200), True)}
+    assert all(low["lower"] <= row.lower for low, row in zip(chosen, rows, strict=True))
+    assert FOUND.from_json(FOUND.to_json()).to_dict() == content
+    wide = FOUND.published(level=0.8, top=10).rows
+    assert [(row.level, row.selected) for row in wide] == [(selected_level(10, 200, 0.8), True)] * 10
+    everything = FOUND.published(top=500).rows
+    assert {(row.level, row.selected) for row in everything} == {(0.95, False)}
     for wrong in (0, 1.5, True):
         with pytest.raises(ParameterError, match="^top must be"):
             FOUND.published(top=wrong)
@@ -110,9 +109,9 @@ def test_two_categories_and_equal_shares() -> None:
     assert [row.interval.level for row in found.top(2)] == [0.95, 0.95]
     assert "largest" not in found.explain()
     equal = GroupShares(100, np.full(200, 0.005), 1e-4)
-    same = Frequencies(MANY, FOUND.blend.__class__(None, equal, np.zeros(200), None, 100), FOUND.privacy)
-    assert [row.item for row in same.top(3)] == [0, 1, 2]
-    assert len({(row.share, row.interval) for row in same.top(10)}) == 1
+    same = Frequencies(MANY, FOUND.blend.__class__(None, equal, np.zeros(200), None, 100), privacy=FOUND.privacy)
+    assert [row.name for row in same.top(3)] == [0, 1, 2]
+    assert len({(row.value, row.interval) for row in same.top(10)}) == 1
 
 
 def _listed(n: int) -> HeavyHitters:
@@ -130,16 +129,16 @@ def test_selected_items_of_a_list() -> None:
     assert "[95 % intervals for the 5 largest of 40 of the noise only]" in str(found)
     assert selection_lines(5, 40)[0] in found.explain()
     content = found.to_dict()
-    assert (set(content["level"]), len(content["largest"]["items"])) == ({0.95}, 30)
-    assert found.to_pandas(top=3)["level"].tolist() == [selected_level(3, 40)] * 3
-    assert found.published(top=3).to_dict()["selected"] == [True] * 3
+    assert ({row["level"] for row in content["rows"]}, len(content["largest"])) == ({0.95}, 30)
+    assert found.published(top=3).to_pandas()["level"].tolist() == [selected_level(3, 40)] * 3
+    assert all(row.selected for row in found.published(top=3).rows)
 
 
 def test_a_list_without_items_selects_nothing() -> None:
     study = HeavyHitterStudy("items", epsilon=1, delta=1e-6)
     empty = study.estimate(trusted=study.release(["a", "b"], random_state=1), local=None, single_group=True)
     assert (empty.top(3), empty.rows(), empty.to_dict()["largest"]) == ([], [], None)
-    assert (len(empty.to_pandas(top=3)), empty.published(top=3).items) == (0, ())
+    assert (len(empty.published(top=3).to_pandas()), empty.published(top=3).rows) == (0, ())
 
 
 @pytest.mark.statistical
@@ -151,7 +150,7 @@ def test_selected_intervals_hold_and_plain_ones_do_not() -> None:
     misses, plain, n = 0, 0, 0
     for seed in range(50):
         found, truth = _found(MANY, 50, 2000, seed)
-        rows = {row.item: row.interval for row in found.top(10)}
+        rows = {row.name: row.interval for row in found.top(10)}
         ends = found.stated_intervals()
         for item, interval in rows.items():
             n += 1

@@ -1,15 +1,14 @@
 import numpy as np
 import pytest
-from scipy import stats
 
-from hybriddp.channels import DiscreteLaplace, WindowChannel
+from hybriddp.channels import WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS
-from hybriddp.simulation.crowd import Crowd, code_counts, laplace_total
+from hybriddp.simulation.crowd import ValueCounts, code_counts
 from tests.levels import z_limit
 
 VALUES = np.repeat([0.0, 0.1, 0.30001, 0.5, 0.77, 1.0], [40, 30, 20, 5, 3, 2])
-CROWD = Crowd.of(VALUES, (0, 1))
+CROWD = ValueCounts.of(VALUES, (0, 1))
 
 
 # The counts have the law of the devices.
@@ -17,7 +16,7 @@ CROWD = Crowd.of(VALUES, (0, 1))
 
 def _worst_score(channel: WindowChannel, other: WindowChannel) -> float:
     """The largest difference of counts, in standard errors, between drawing counts and drawing two million reports."""
-    rng, many = np.random.default_rng(1), Crowd(CROWD.units, 20_000 * CROWD.users)
+    rng, many = np.random.default_rng(1), ValueCounts(CROWD.units, 20_000 * CROWD.users)
     fast = code_counts(channel, many, rng).reshape(16, 16).sum(axis=1)  # 16 neighboring codes together
     reports = other.sample(np.repeat(many.units, many.users), random_state=rng)
     slow = np.bincount(reports // 16, minlength=16)
@@ -58,16 +57,6 @@ def test_splits_have_the_variance_of_a_sample_without_replacement() -> None:
     assert abs(drawn.mean() - CROWD.mean) < z_limit(2) * (expected / trials) ** 0.5
 
 
-@pytest.mark.statistical
-def test_a_sum_of_discrete_laplace_reports_is_drawn_at_once() -> None:
-    channel, rng = DiscreteLaplace(epsilon=1), np.random.default_rng(3)
-    fast = np.array([laplace_total(channel, CROWD, rng) for _ in range(20_000)], float)
-    units = np.tile(np.repeat(CROWD.units, CROWD.users), 20_000)
-    slow = channel.sample(units, random_state=rng).reshape(20_000, -1).sum(axis=1).astype(float)
-    assert stats.ks_2samp(fast, slow).pvalue > 1e-9
-    assert stats.ks_2samp(CROWD.total + 1.2 * (fast - CROWD.total), slow).pvalue < 1e-9
-
-
 # Identities and edges
 
 
@@ -97,4 +86,4 @@ def test_mean_and_variance_are_those_of_the_values() -> None:
 @pytest.mark.parametrize("values", [[], [0.5], [0.1, float("nan")], [0.1, None]])
 def test_too_few_or_missing_values_are_refused(values: list[float]) -> None:
     with pytest.raises(DataError, match="at least two finite numbers"):
-        Crowd.of(values, (0, 1))
+        ValueCounts.of(values, (0, 1))

@@ -7,9 +7,9 @@ import pytest
 from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import ParameterError
-from hybriddp.mean import MeanStudy
-from hybriddp.simulation.crowd import Crowd
-from hybriddp.simulation.quantiles import BinnedCrowd, report_counts, simulate_quantiles
+from hybriddp.simulation import simulate
+from hybriddp.simulation.crowd import ValueCounts
+from hybriddp.simulation.quantiles import BinnedCounts, report_counts
 from tests.channels.counts import tally_of
 from tests.levels import z_limit
 
@@ -35,8 +35,8 @@ def test_the_counts_of_reports_have_the_law_of_devices() -> None:
 
 @pytest.mark.slow
 def test_a_seed_repeats_and_results_are_plain_values() -> None:
-    how: dict[str, Any] = {"study": STUDY, "trusted_fraction": 0.05, "trials": 3, "n_users": 20_000, "at": (0.5, 0.9)}
-    one, again = (simulate_quantiles("beta(2, 5)", **how, random_state=4) for _ in range(2))
+    how: dict[str, Any] = {"trusted_fraction": 0.05, "trials": 3, "n_users": 20_000, "at": (0.5, 0.9)}
+    one, again = (simulate(STUDY, "beta(2, 5)", **how, random_state=4) for _ in range(2))
     assert one.to_json() == again.to_json()
     stored = json.loads(one.to_json())
     assert stored["private_release"] is False
@@ -50,9 +50,7 @@ def test_a_seed_repeats_and_results_are_plain_values() -> None:
 @pytest.mark.statistical
 def test_observed_errors_are_those_expected() -> None:
     """Of 60 trials: an rms has a relative standard error of 9 %. The isotonic CDF may be better than was expected."""
-    result = simulate_quantiles(
-        "beta(2, 5)", study=STUDY, trusted_fraction=0.05, trials=60, n_users=100_000, at=(0.3, 0.5, 0.7, 0.9)
-    )
+    result = simulate(STUDY, "beta(2, 5)", trusted_fraction=0.05, trials=60, n_users=100_000, at=(0.3, 0.5, 0.7, 0.9))
     observed = np.sqrt(np.mean([o.rank_error**2 for o in result.outcomes]))
     predicted = np.sqrt(np.mean([o.predicted_rank_error**2 for o in result.outcomes]))
     assert 0.65 < observed / predicted < 1.35
@@ -62,15 +60,15 @@ def test_observed_errors_are_those_expected() -> None:
 
 def test_groups_that_differ_have_the_truth_of_everybody() -> None:
     low, high = np.linspace(0, 0.5, 1001), np.linspace(0.5, 1, 1001)
-    how: dict[str, Any] = {"study": STUDY, "trials": 2, "n_users": 10_000, "at": (0.5,)}
-    result = simulate_quantiles(low, local_data=high, trusted_fraction=0.25, **how)
+    how: dict[str, Any] = {"trials": 2, "n_users": 10_000, "at": (0.5,)}
+    result = simulate(STUDY, low, local_data=high, trusted_fraction=0.25, **how)
     assert result[0.5].truth == pytest.approx(0.5 + 0.5 * (0.25 / 0.75), abs=0.002)
-    single = simulate_quantiles(low, trusted_fraction=0, **how)
+    single = simulate(STUDY, low, trusted_fraction=0, **how)
     assert np.isnan(single[0.5].trusted_rank_error)
 
 
 def test_ranks_of_equal_values_are_an_interval() -> None:
-    crowd = BinnedCrowd.of(Crowd.of([0.0, 0.25, 0.25, 1.0], (0, 1)), STUDY.bins)
+    crowd = BinnedCounts.of(ValueCounts.of([0.0, 0.25, 0.25, 1.0], (0, 1)), STUDY.bins)
     assert crowd.masses[[0, 255]].tolist() == [0.25, 0.25]
     assert [crowd.quantile(q) for q in (0.2, 0.5, 0.75, 0.9)] == [0, 0.25, 0.25, 1]
     assert crowd.rank_error(0.25, 0.5) == 0
@@ -81,10 +79,7 @@ def test_ranks_of_equal_values_are_an_interval() -> None:
 
 def test_what_cannot_be_simulated_is_refused() -> None:
     how: dict[str, Any] = {"trusted_fraction": 0.1, "trials": 2, "n_users": 100}
-    wrong: Any = MeanStudy("x", bounds=(0, 1), epsilon=1)
-    with pytest.raises(ParameterError, match="study must be a DistributionStudy"):
-        simulate_quantiles("uniform", study=wrong, **how)
     with pytest.raises(ParameterError, match="trials must be"):
-        simulate_quantiles("uniform", study=STUDY, trusted_fraction=0.1, trials=1, n_users=100)
+        simulate(STUDY, "uniform", trusted_fraction=0.1, trials=1, n_users=100)
     with pytest.raises(ParameterError, match="at must be"):
-        simulate_quantiles("uniform", study=STUDY, **how, at=(1.0,))
+        simulate(STUDY, "uniform", **how, at=(1.0,))

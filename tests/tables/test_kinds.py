@@ -278,7 +278,7 @@ def test_reports_of_every_oracle_are_counted_as_from_an_array(engine: Engine, k:
     study = FrequencyStudy("item", categories=list(range(k)), other=False, epsilon=1)
     assert type(study.channel).__name__ == CHANNELS[k]
     codes = study.randomize(np.random.default_rng(0).integers(0, k, 3000), random_state=1)
-    bad = [-1, study.oracle.n_codes, 2**60]
+    bad = [-1, study.n_codes, 2**60]
     frame = pl.DataFrame({"code": pl.Series([None, *codes.tolist(), *bad], dtype=pl.Int64)})
     found = summarize(engine(frame), study, report="code")
     assert same(found, None, study.summarize_local(np.array([*codes.tolist(), *bad])))

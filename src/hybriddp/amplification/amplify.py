@@ -6,7 +6,6 @@ from fractions import Fraction
 from hybriddp import _check
 from hybriddp.amplification import window
 from hybriddp.amplification.guarantee import Amplified, Assumptions, Guarantee
-from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy, published
 from hybriddp.study.rounding import decimals, exact_step
@@ -70,8 +69,6 @@ def amplify(
     """
     if not isinstance(study, MeanStudy):
         raise ParameterError("study", "a MeanStudy", study)
-    if not isinstance(study.channel, WindowChannel):
-        raise ParameterError("study", "one whose devices send codes", study.name)
     for release in also_published:
         _check.choice("also_published", release, tuple(VOID))
         raise ParameterError("also_published", "empty", release, remedy=f"Only the promised ε holds: {VOID[release]}.")

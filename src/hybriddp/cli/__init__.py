@@ -23,8 +23,6 @@ from hybriddp.cli import (
     ledger,
     mean,
     plan,
-    plan_frequencies,
-    plan_quantiles,
     quantiles,
     randomize,
     serve,
@@ -65,10 +63,7 @@ def _options(
 
 app.command(name="demo")(demo.demo)
 app.command(name="plan")(plan.make_plan)
-app.command(name="plan-quantiles")(plan_quantiles.make_quantile_plan)
-app.command(name="plan-frequencies")(plan_frequencies.make_frequency_plan)
 app.command(name="simulate")(simulate.run_simulation)
-app.command(name="simulate-quantiles")(plan_quantiles.run_quantile_simulation)
 app.command(name="mean")(mean.mean)
 app.command(name="quantiles")(quantiles.quantiles)
 app.command(name="frequencies")(frequencies.frequencies)

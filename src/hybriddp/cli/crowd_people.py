@@ -131,7 +131,7 @@ def _values(
 
 
 def _numbers(study: MeanStudy | DistributionStudy, values: str, count: int, rng: np.random.Generator) -> list[float]:
-    crowd = population(values, study.bounds).crowd
+    crowd = population(values, study.bounds).values
     found: list[float] = study.grid.values(rng.choice(crowd.units, count, p=crowd.users / crowd.count)).tolist()
     return found
 

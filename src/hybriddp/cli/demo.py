@@ -19,7 +19,7 @@ from hybriddp.data import flight_delays
 from hybriddp.figures.demo import Demo, draw
 from hybriddp.mean import MeanStudy
 from hybriddp.randomness import simulation_generator
-from hybriddp.simulation import Simulation, simulate
+from hybriddp.simulation import MeanSimulation, simulate
 from hybriddp.tables import summarize
 from hybriddp.tables.frames import require_polars
 
@@ -60,8 +60,8 @@ def demo(
     fraction = trusted.of(len(delays), "trusted")
     with trials_bar("repeating it", trials, quiet=as_json) as update:
         simulation = simulate(
+            study,
             delays,
-            study=study,
             trusted_fraction=fraction,
             trials=trials,
             estimators=tuple(_ROSTER),
@@ -80,7 +80,7 @@ def demo(
     say(f"\n{next_steps()}")
 
 
-def _run(study: MeanStudy, simulation: Simulation, seed: int) -> Demo:
+def _run(study: MeanStudy, simulation: MeanSimulation, seed: int) -> Demo:
     """Devices, table, summaries, release, estimate: once, for real but for the seed."""
     delays = np.random.default_rng(seed).permutation(flight_delays()).astype(float)
     raw = delays[: simulation.n_trusted]
@@ -141,7 +141,7 @@ def _words(result: Demo, seed: int) -> str:
     )
 
 
-def _observed_gain(s: Simulation, name: str) -> float:
+def _observed_gain(s: MeanSimulation, name: str) -> float:
     """Over the better single group in the same repetitions, so that chance has no favorites."""
     return min(s["trusted-only"].observed_mse, s["full-local"].observed_mse) / s[name].observed_mse
 

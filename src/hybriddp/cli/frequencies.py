@@ -98,7 +98,7 @@ def frequencies(
         single_group,
     )
     targets = Targets(plot, None, as_json, full, diagnostics, dry_run)
-    view = View(_show, _draw, counts_diagnostics)
+    view = View(_show, Frequencies.plot_parts, counts_diagnostics)
     account = Account(ledger, count, again)
     releasing.release(study, found, view, targets, account=account, group=group, keys=public_keys(group, keys))
 
@@ -123,12 +123,6 @@ def public_categories(text: str | None, path: Path | None) -> list[str] | list[i
 def _is_integer(text: str) -> bool:
     """Whether it is written as integers are: 01234 is a text."""
     return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text
-
-
-def _draw(found: Sequence[Frequencies], path: Path) -> None:
-    from hybriddp.figures.frequencies import draw
-
-    draw(found, path=path)
 
 
 def _show(found: Sequence[Frequencies]) -> None:

@@ -22,8 +22,7 @@ from hybriddp.items.counts import ItemCounts
 from hybriddp.items.discovery import DISCOVERY
 from hybriddp.items.protocol import AskedQuestion, take_steps
 from hybriddp.randomness import simulation_generator
-from hybriddp.reporting.warnings import HEADING
-from hybriddp.reporting.wording import percent
+from hybriddp.reporting.wording import HEADING, percent
 from hybriddp.shares import counts_diagnostics
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 from hybriddp.tables import CsvFormat
@@ -204,7 +203,7 @@ def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, acc
         least, n = study.rule.threshold, counts.n_users  # public numbers
         say(
             f"An item is listed if {least:,} of the {n:,} trusted users have it, noise included: a share of about "
-            f"{percent(least / n, 2)}. Where few people trust, local discovery finds more (hybriddp plan-frequencies).",
+            f"{percent(least / n, 2)}. Where few people trust, local discovery finds more (hybriddp plan).",
             err=True,
         )
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
@@ -337,10 +336,6 @@ def _show_all(answers: Sequence[HeavyHitters]) -> None:
         say(answer.explain())
 
 
-def _draw(answers: Sequence[HeavyHitters], path: Path) -> None:
-    answers[0].plot(path)
-
-
 def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     """How many items were missing, and how many reports were rejected: for the curator."""
     items, reports = ([s for s in group if s is not None] for group in (trusted, local))
@@ -359,4 +354,4 @@ def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
     return "\n".join(lines)
 
 
-_VIEW = View(_show_all, _draw, _diagnostics)
+_VIEW = View(_show_all, HeavyHitters.plot_parts, _diagnostics)

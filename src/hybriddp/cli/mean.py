@@ -1,7 +1,6 @@
 """``hybriddp mean``: one answer from the two groups of a file, or of several, or one per part of the users."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 from hybriddp.cli import options, releasing, sources
@@ -12,8 +11,7 @@ from hybriddp.cli.sources import Sources, public_keys, study_title
 from hybriddp.cli.terminal import print_wide, say
 from hybriddp.mean import Estimate, MeanStudy
 from hybriddp.mean.explain import diagnostics as mean_diagnostics
-from hybriddp.mean.explain import parts_table
-from hybriddp.mean.page import page
+from hybriddp.study.page import page, parts_table
 from hybriddp.tables import CsvFormat
 
 
@@ -84,15 +82,9 @@ def mean(
         single_group,
     )
     targets = Targets(plot, html, as_json, full, diagnostics, dry_run)
-    view = View(_show, _draw, mean_diagnostics, page)
+    view = View(_show, Estimate.plot_parts, mean_diagnostics, page)
     account = Account(ledger, count, again)
     releasing.release(study, found, view, targets, account=account, group=group, keys=public_keys(group, keys))
-
-
-def _draw(estimates: Sequence[Estimate], path: Path) -> None:
-    from hybriddp.figures.estimate import draw
-
-    draw(estimates, path=path)
 
 
 def _show(estimates: Sequence[Estimate]) -> None:

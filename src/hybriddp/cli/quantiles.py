@@ -14,10 +14,11 @@ from hybriddp.cli.saved_quantiles import answer_again
 from hybriddp.cli.sources import Sources, public_keys, study_title
 from hybriddp.cli.terminal import print_wide, say
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
-from hybriddp.distribution.explain import HONEST, USUAL, parts_table, shown
-from hybriddp.distribution.page import page
+from hybriddp.distribution.explain import shown
+from hybriddp.distribution.quantile import USUAL
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.explain import diagnostics as value_diagnostics
+from hybriddp.study.page import page, parts_table
 from hybriddp.tables import CsvFormat
 
 Scale = Annotated[
@@ -124,21 +125,10 @@ def quantiles(
         single_group,
     )
 
-    def show(estimates: Sequence[DistributionEstimate]) -> None:
-        _show(estimates, asked)
+    def asked_for(estimate: DistributionEstimate) -> DistributionEstimate:
+        return estimate.with_quantiles(asked)
 
-    def draw(estimates: Sequence[DistributionEstimate], path: Path) -> None:
-        from hybriddp.figures.distribution import draw
-
-        draw(estimates, at=asked, path=path)
-
-    view = View(
-        show,
-        draw,
-        value_diagnostics,
-        lambda estimates: page(estimates, asked),
-        lambda estimate, full: estimate.to_dict(at=asked, full=full),
-    )
+    view = View(_show, DistributionEstimate.plot_parts, value_diagnostics, page, asked_for)
     targets = Targets(plot, html, as_json, full, diagnostics, dry_run)
     how = {"groups_may_differ": groups_may_differ}
     account, public = Account(ledger, count, again), public_keys(group, keys)
@@ -188,25 +178,25 @@ def _is_quantile(text: str) -> bool:
     return True
 
 
-def _show(estimates: Sequence[DistributionEstimate], at: Sequence[float]) -> None:
+def _show(estimates: Sequence[DistributionEstimate]) -> None:
     if len(estimates) == 1:
-        _show_one(estimates[0], at)
+        _show_one(estimates[0])
         return
-    print_wide(parts_table(estimates, at, honest="The second table"))
+    print_wide(parts_table(estimates))
     others = [honest for honest in (one.if_groups_may_differ for one in estimates) if honest is not None]
     if others:
         say("If the groups may differ, each counts for its own users only:")
-        print_wide(parts_table(others, at, warned=False))
+        print_wide(parts_table(others, warned=False))
     say(str(estimates[0].privacy))
     users = estimates[0].study.users
     say(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")
 
 
-def _show_one(estimate: DistributionEstimate, at: Sequence[float]) -> None:
-    """All in words, and the answer that assumes less beside it: a second release would be refused."""
-    say(estimate.explain(at=at).replace(HONEST, "The second list"))
+def _show_one(estimate: DistributionEstimate) -> None:
+    """Show all in words, and the answer that assumes less beside it: a second release would be refused."""
+    say(estimate.explain())
     honest = estimate.if_groups_may_differ
     if honest is not None:
         say("\nIf the groups may differ (what --groups-may-differ answers with), each counts for its own users only:")
-        for one in honest.quantiles(at):
+        for one in honest.quantiles():
             say(f"{one.name}: {shown(one)}.")

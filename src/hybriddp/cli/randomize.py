@@ -19,7 +19,7 @@ from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.items.discovery import DiscoveryQuestion
 from hybriddp.items.records import items_of
 from hybriddp.mean import MeanStudy
-from hybriddp.reporting.warnings import HEADING
+from hybriddp.reporting.wording import HEADING
 from hybriddp.shares import FrequencyStudy
 from hybriddp.shares.categories import MISSING, OUTSIDE
 from hybriddp.tables import CsvFormat

@@ -61,7 +61,7 @@ class View:
     draw: Callable[[Sequence[Any], Path], object]
     diagnostics: Callable[[Sequence[Any], Sequence[Any]], str]
     page: Callable[[Sequence[Any]], str] | None = None
-    publish: Callable[[Any, bool], dict[str, Any]] = lambda answer, full: answer.to_dict(full=full)
+    prepare: Callable[[Any], Any] = lambda answer: answer
 
 
 def write_study(text: str, path: Path, *, ledger: Path | None, named: bool) -> None:
@@ -115,15 +115,12 @@ def release(
     else:
         options["ledger"] = ledger
 
-    def published(answer: Any) -> dict[str, Any]:  # noqa: ANN401
-        return view.publish(answer, targets.full)
-
     kept = account.keep(
         None if dry_run else ledger,
         study.name,
         ledger_digest(study),
-        lambda: _estimate(study, summaries, **options),
-        lambda answers: json.dumps(_stated(answers, summaries, lambda answer: view.publish(answer, True)), indent=2),
+        lambda: [view.prepare(answer) for answer in _estimate(study, summaries, **options)],
+        lambda answers: json.dumps(_stated(answers, summaries, full=True), indent=2),
     )
     answers = kept.value
     if dry_run:  # what was computed is thrown away: it was there to be checked on its way
@@ -134,7 +131,7 @@ def release(
         return
     with printing(kept):  # before anything else can fail
         if targets.as_json:
-            stated = _stated(answers, summaries, published)
+            stated = _stated(answers, summaries, full=targets.full)
             typer.echo(json.dumps({"simulation": SIMULATION, **stated} if sources.simulated else stated, indent=2))
         else:
             if sources.simulated:
@@ -158,13 +155,12 @@ def _estimate(
 def _stated(
     answers: Sequence[Any],
     summaries: Summaries | GroupedSummaries,
-    publish: Callable[[Any], dict[str, Any]],
+    *,
+    full: bool,
 ) -> dict[str, Any]:
     """List what is published of the estimate, or of that of each key."""
-    if isinstance(summaries, Summaries):
-        return publish(answers[0])
-    published = [{"key": key, "estimate": publish(part)} for key, part in zip(summaries, answers, strict=True)]
-    return {"by": summaries.by, "parts": published}
+    published: list[dict[str, Any]] = [answer.to_dict(full=full) for answer in answers]
+    return published[0] if isinstance(summaries, Summaries) else {"by": summaries.by, "parts": published}
 
 
 def ledger_digest(study: Any) -> str:  # noqa: ANN401

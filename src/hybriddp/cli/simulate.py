@@ -1,5 +1,6 @@
 """``hybriddp simulate``: the real pipeline many times, on a file of values or on a named distribution."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,13 +9,14 @@ import typer
 from hybriddp import _check
 from hybriddp.cli import options
 from hybriddp.cli.options import option
+from hybriddp.cli.quantiles import EdgesFile, Kappa, Scale, asked_quantiles, public_scale
 from hybriddp.cli.terminal import print_table, say, trials_bar
+from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.reporting.wording import percent, significant
-from hybriddp.simulation import Simulation, simulate
-from hybriddp.simulation.outcome import Outcome
-from hybriddp.simulation.trial import ESTIMATORS
+from hybriddp.simulation import MeanOutcome, MeanSimulation, QuantileSimulation, Simulation, simulate
+from hybriddp.simulation.mean import ESTIMATORS
 from hybriddp.tables.frames import read_columns
 
 
@@ -27,8 +29,12 @@ def run_simulation(
     users: Annotated[
         int | None, option("Draw this many users anew in every trial: 100,000.", parser=options.users)
     ] = None,
-    trials: options.Trials = 1000,
+    trials: Annotated[int | None, option("Number of trials; 1,000 of a mean, 40 of quantiles.")] = None,
     estimators: Annotated[str, option("Names or fixed weights, separated by commas.")] = ",".join(ESTIMATORS),
+    at: Annotated[str | None, option("Simulate these quantiles instead of a mean: 0.5,95%,p99.")] = None,
+    scale: Scale = None,
+    kappa: Kappa = None,
+    edges_file: EdgesFile = None,
     seed: Annotated[int, option("Seed of the simulation.")] = 0,
     processes: Annotated[int | None, option("Number of processes; one per core if not given.")] = None,
     as_json: options.AsJson = False,
@@ -41,26 +47,45 @@ def run_simulation(
     exponential(mean), uniform(low,high). On the bounds: beta(α,β), uniform, and bernoulli(p), which is the upper bound
     with probability p. Values outside of the bounds are clamped.
     """
-    study = MeanStudy("simulation", bounds=bounds, epsilon=epsilon)
-    _check.integer("trials", trials, at_least=2)
+    quantiles = at is not None or scale is not None or edges_file is not None
+    study: MeanStudy | DistributionStudy
+    if quantiles:
+        edges = public_scale(scale, edges_file)
+        study = DistributionStudy("simulation", bounds=bounds, epsilon=epsilon, scale=edges, kappa=kappa)
+        choices: dict[str, Any] = {"at": asked_quantiles(None if at is None else [at], [])[0]}
+    else:
+        study = MeanStudy("simulation", bounds=bounds, epsilon=epsilon)
+        choices = {"estimators": [_estimator(name.strip()) for name in estimators.split(",")]}
+    trials = _check.integer("trials", (40 if quantiles else 1000) if trials is None else trials, at_least=2)
     values = data_values(data, value)
     if isinstance(values, str) and users is None:
         raise ParameterError("users", "given with a distribution: how many people are drawn", users)
     with trials_bar("simulating", trials, quiet=as_json) as update:
-        result = simulate(
+        result: Simulation = simulate(
+            study,
             values,
-            study=study,
             trusted_fraction=trusted.of(len(values) if users is None else users, "trusted"),
             trials=trials,
-            estimators=[_estimator(name.strip()) for name in estimators.split(",")],
             n_users=users,
             random_state=seed,
             processes=processes,
             progress=update,
+            **choices,
         )
     if as_json:
         typer.echo(result.to_json())
         return
+    if isinstance(result, MeanSimulation):
+        _print_mean(result)
+    elif isinstance(result, QuantileSimulation):
+        _print_quantiles(result)
+    say(
+        f"{result.n_trusted:,} trusted and {result.n_local:,} local users, ε = {study.privacy.epsilon}, "
+        f"{result.trials:,} trials, seed {seed}: a simulation, not a private release."
+    )
+
+
+def _print_mean(result: MeanSimulation) -> None:
     print_table(
         ("estimator", "weight", "theory", "observed", "z", "R", "r", "cover"),
         [_cells(outcome) for outcome in result.outcomes],
@@ -73,13 +98,25 @@ def run_simulation(
     )
     if (words := clamped(result)) is not None:
         say(words)
-    say(
-        f"{result.n_trusted:,} trusted and {result.n_local:,} local users, ε = {study.privacy.epsilon}, "
-        f"{result.trials:,} trials, seed {seed}: a simulation, not a private release."
+
+
+def _print_quantiles(result: QuantileSimulation) -> None:
+    rows = []
+    for o in result.outcomes:
+        alone = (percent(x, 2) if math.isfinite(x) else "" for x in (o.trusted_rank_error, o.local_rank_error))
+        ranks = (percent(o.predicted_rank_error, 2), percent(o.rank_error, 2), *alone)
+        values = (significant(o.truth, 4), significant(o.value_error, 2))
+        rows.append((f"p{100 * o.q:.10g}", *values, *ranks, f"{100 * o.coverage:.0f} %"))
+    print_table(
+        ("", "truth", "error", "theory", "rank error", "trusted", "local", "cover"),
+        rows,
+        caption="errors: typical (root mean squared). theory: the rank error that was expected.\n"
+        "trusted, local: the rank error of either group alone.\n"
+        "cover: how often the 95 % interval held the quantile.",
     )
 
 
-def clamped(result: Simulation) -> str | None:
+def clamped(result: MeanSimulation) -> str | None:
     """What the bounds clip, or None."""
     if result.outside < 1e-6:
         return None
@@ -110,7 +147,7 @@ def _estimator(name: str) -> str | float:
         return name
 
 
-def _cells(o: Outcome) -> tuple[str, ...]:
+def _cells(o: MeanOutcome) -> tuple[str, ...]:
     theory = significant(o.predicted_mse**0.5)
     return (
         o.name,

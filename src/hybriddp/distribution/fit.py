@@ -29,6 +29,7 @@ users.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,17 +47,19 @@ from hybriddp.distribution.least_squares import (
 )
 from hybriddp.distribution.release import PrivateHistogram
 from hybriddp.grid import read_only
+from hybriddp.study.comparison import LARGEST_Z, Comparison
 
 _UNIFORM = 0.02  # of a pilot: no bin is without mass
 _TURNS = 2
 CHANCE = 0.05
 """Fraction of studies in which alike groups are told apart."""
-_LARGEST_Z = 37.0  # beyond it a double cannot hold the probability
 
 
 @dataclass(frozen=True, slots=True)
-class GroupComparison:
+class GroupComparison(Comparison):
     """How much the two groups' distributions differ, and what was done about it."""
+
+    what: ClassVar[str] = "distributions"
 
     statistic: float
     """$T$: the squared difference of the CDFs in units of what chance explains."""
@@ -73,24 +76,28 @@ class GroupComparison:
         from scipy.special import chdtrc, ndtri
 
         chance = float(chdtrc(self.n_edges / self.excess, self.statistic / self.excess))
-        return min(float(-ndtri(chance / 2)), _LARGEST_Z) if chance > 0 else _LARGEST_Z
+        return min(float(-ndtri(chance / 2)), LARGEST_Z) if chance > 0 else LARGEST_Z
+
+    def to_dict(self) -> dict[str, float]:
+        """Return plain values."""
+        return {"z": self.z, "statistic": self.statistic, "n_edges": self.n_edges, "tau": self.tau}
 
     @property
-    def clear(self) -> bool:
-        """Whether it is four standard errors or more, which chance does not explain."""
+    def differ(self) -> bool:
+        """Whether the groups differ by more than chance explains in 95 % of studies."""
+        return self.tau > 0
+
+    @property
+    def clearly_differ(self) -> bool:
+        """Whether the groups are four standard errors apart or more, which chance does not explain."""
         return self.tau > 0 and self.z >= 4
 
     @property
-    def verdict(self) -> str:
-        """Whether the groups agree, in plain words."""
-        if self.tau == 0:
-            return "The two groups' distributions agree within what chance explains."
-        size = "clearly" if self.clear else "slightly"
-        return (
-            f"The two groups' distributions differ {size} ({self.z:.1f} standard errors): those who trust may be other "
-            f"people than those who do not. The trusted group counts as a sample of at most "
-            f"{max(1, round(1 / self.tau**2)):,} of the others."
-        )
+    def effect(self) -> str:
+        """What the difference did to the trusted group's weight."""
+        if not self.differ:
+            return ""
+        return f"The trusted group counts as a sample of at most {max(1, round(1 / self.tau**2)):,} of the others."
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,8 @@ from hybriddp.distribution.within import STRAIGHT, curve_of
 from hybriddp.errors import ParameterError
 from hybriddp.study.intervals import Interval
 
+USUAL = (0.5, 0.9, 0.95, 0.99)
+"""Quantiles that are published unless others are asked for."""
 _LITTLE = 1e-12  # rounding errors of cumulated masses
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
 from hybriddp.mean import Estimate
-from hybriddp.simulation import Simulation
+from hybriddp.simulation import MeanSimulation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ class Demo:
 
     truth: float
     estimates: dict[str, Estimate]
-    simulation: Simulation
+    simulation: MeanSimulation
 
 
 def draw(result: Demo, *, path: Path) -> None:

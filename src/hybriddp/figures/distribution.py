@@ -10,7 +10,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.distribution.axis import label, places, readable_ticks, values_at
 from hybriddp.distribution.estimate import DistributionEstimate
-from hybriddp.distribution.explain import USUAL, quantile_words
+from hybriddp.distribution.explain import quantile_words
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, panels, save
 
@@ -24,19 +24,17 @@ _LEAST_GAP = 0.047  # between labels of quantiles, of the height of a panel
 _TITLE, _PANEL_TITLE = 90, 60  # characters of a line
 
 
-def draw(
-    estimates: Sequence[DistributionEstimate], *, at: Sequence[float] = USUAL, path: Path | None = None
-) -> "Figure":
-    """Draw the estimates, a panel each, with the quantiles ``at`` marked, and write them to ``path`` if it is given."""
+def draw(estimates: Sequence[DistributionEstimate], *, path: Path | None = None) -> "Figure":
+    """Draw the estimates, a panel each, with their quantiles marked, and write them to ``path`` if it is given."""
     shown = estimates[:_MOST_PARTS]
     columns = min(len(shown), 2)
     with canvas(8.2 if columns == 1 else 13.0, 4.6 * -(-len(shown) // columns)) as figure:
         for axes, estimate in zip(panels(figure, len(shown), columns), shown, strict=True):
-            _panel(axes, estimate, at, _TITLE if columns == 1 else _PANEL_TITLE)
+            _panel(axes, estimate, _TITLE if columns == 1 else _PANEL_TITLE)
         return save(figure, path)
 
 
-def _panel(axes: "Axes", estimate: DistributionEstimate, at: Sequence[float], width: int) -> None:
+def _panel(axes: "Axes", estimate: DistributionEstimate, width: int) -> None:
     bins, band = estimate.study.bins, estimate.band(_LEVEL)
     axes.set_xscale("function", functions=(lambda x: places(bins, x), lambda p: values_at(bins, p)))
     axes.fill_between(
@@ -49,7 +47,7 @@ def _panel(axes: "Axes", estimate: DistributionEstimate, at: Sequence[float], wi
                 _curve(axes, estimate, fit, color=color, linewidth=0.8, alpha=0.9, label=f"{name} group alone")
     said = "the only group" if fits.comparison is None else "both groups"
     _curve(axes, estimate, estimate.fit, color=HYBRID, linewidth=2.0, label=said)
-    _mark_quantiles(axes, estimate, at)
+    _mark_quantiles(axes, estimate)
     axes.set_ylim(0, 1.02)
     axes.set_xlim(*estimate.study.bounds)
     axes.set_xticks(shown := readable_ticks(bins, 70 if width == _TITLE else 48), [label(x) for x in shown])
@@ -73,9 +71,9 @@ def outline(edges: FloatArray, cdf: FloatArray) -> tuple[FloatArray, FloatArray]
     return np.concatenate([edges[:1], edges, edges[-1:]]), np.concatenate([[0.0], cdf, [1.0]])
 
 
-def _mark_quantiles(axes: "Axes", estimate: DistributionEstimate, at: Sequence[float]) -> None:
-    """A dot and a whisker for each, and what it says at the right."""
-    found = sorted(estimate.quantiles(at, level=_LEVEL), key=lambda one: -one.q)
+def _mark_quantiles(axes: "Axes", estimate: DistributionEstimate) -> None:
+    """Draw a dot and a whisker for each quantile, and write its value at the right."""
+    found = sorted(estimate.quantiles(level=_LEVEL), key=lambda one: -one.q)
     height, first = 1.1, True
     for one in found:
         low, high = one.interval

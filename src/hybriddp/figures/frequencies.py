@@ -10,10 +10,9 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, panels, save
-from hybriddp.items.estimate import HeavyHitters
 from hybriddp.shares.blend import Blend
-from hybriddp.shares.estimate import Frequencies
 from hybriddp.shares.law import GroupShares, quantile
+from hybriddp.shares.result import ShareResult
 from hybriddp.shares.selection import largest, level_words, selected_level
 
 if TYPE_CHECKING:
@@ -53,31 +52,27 @@ class Bars:
     seeded: bool = False
 
 
-def draw(results: Sequence[Frequencies | HeavyHitters], *, path: Path | None = None) -> "Figure":
+def draw(results: Sequence[ShareResult], *, path: Path | None = None) -> "Figure":
     """Draw the shares of some parts of the users side by side, and write them to ``path`` if it is given."""
     return _draw_bars([bars_of(result) for result in results[:_MOST_PARTS]], path)
 
 
-def bars_of(result: Frequencies | HeavyHitters) -> Bars:
-    """Arrange shares in the study's order, or the largest ones if there are many."""
-    n, f, title = len(result), result.shares, f"{result.study.name}, ε = {result.privacy.epsilon}"
-    order = np.arange(min(n, _MOST_BARS))  # heavy hitters are in their order already
-    if isinstance(result, HeavyHitters):
-        title, f = f"{title}, δ = {result.privacy.delta}", np.clip(result.blend.shares, 0.0, 1.0)
-    else:
-        title = f"{result.study.title}, ε = {result.privacy.epsilon}"
-        order = order if n <= _MOST_BARS else largest(result.unbiased, _MOST_BARS)
-    level = selected_level(len(order), n)
-    ends = result.stated_intervals(level)
+def bars_of(result: ShareResult) -> Bars:
+    """Choose the bars of a picture: all rows in their order, or the largest ones if there are many."""
+    rows, f = result.first(_MOST_BARS), np.clip(result.blend.shares, 0.0, 1.0)
+    order = np.arange(len(rows)) if len(rows) == len(result) else largest(result.unbiased, _MOST_BARS)
+    level = selected_level(len(rows), len(result))
+    shares, lower, upper = (100 * np.array([getattr(row, end) for row in rows]) for end in ("value", "lower", "upper"))
+    delta = "" if result.privacy.delta == "0" else f", δ = {result.privacy.delta}"
     return Bars(
-        [short(str(result.items[i])) for i in order.tolist()],
-        100 * result.shares[order],
-        100 * ends.lower[order],
-        100 * ends.upper[order],
+        [short(str(row.name)) for row in rows],
+        shares,
+        lower,
+        upper,
         _both_groups(result.blend, f, order, level),
-        title,
+        f"{result.title}, ε = {result.privacy.epsilon}{delta}",
         level,
-        n - len(order),
+        len(result) - len(rows),
         result.privacy.seeded,
     )
 

@@ -6,7 +6,7 @@ items with their shares, which are estimated as those of known categories are (`
 
 from hybriddp.items.counts import ItemCounts
 from hybriddp.items.discovery import DiscoveryQuestion, DiscoveryRule
-from hybriddp.items.estimate import HeavyHitters, ItemRow
+from hybriddp.items.estimate import HeavyHitters, PublishedItems
 from hybriddp.items.heavy_hitters import heavy_hitters
 from hybriddp.items.open_release import PrivateItems
 from hybriddp.items.study import HeavyHitterStudy
@@ -18,8 +18,8 @@ __all__ = [
     "HeavyHitterStudy",
     "HeavyHitters",
     "ItemCounts",
-    "ItemRow",
     "PrivateItems",
+    "PublishedItems",
     "ThresholdRule",
     "heavy_hitters",
 ]

@@ -70,7 +70,7 @@ class HeavyHitterStudy(StudyText):
     >>> question = study.question(released)  # a public text, which devices get
     >>> reports = question.randomize([item for i, item in enumerate(people) if i % 10], random_state=2)
     >>> found = study.estimate(trusted=released, local=reports)
-    >>> [(row.item, round(row.share, 1)) for row in found.rows()]
+    >>> [(row.name, round(row.value, 1)) for row in found.rows()]
     [('apple', 0.7), ('pear', 0.3)]
     """
 

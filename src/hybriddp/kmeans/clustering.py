@@ -107,8 +107,8 @@ def weighted_kmeans(
     """
     centers = _plus_plus(points, weights, n_clusters, starts, generator)
     size = max(1, _SIDE_BY_SIDE // (len(points) * n_clusters))
-    found = [_lloyd(points, weights, centers[part], iterations) for part in blocks(starts, size)]
-    centers, costs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    results = [_lloyd(points, weights, centers[part], iterations) for part in blocks(starts, size)]
+    centers, costs = (np.concatenate(parts) for parts in zip(*results, strict=True))
     return [Clustering(centers[i].copy(), float(costs[i])) for i in _by_cost(costs)]
 
 
@@ -201,10 +201,10 @@ def nearest_constant_time(points: NDArray[np.floating], centers: FloatArray) -> 
 
 def rows_constant_time(table: FloatArray, label: NDArray[np.integer]) -> FloatArray:
     """Compute ``table[label]`` by a sum over all rows of which one counts: exact, and memory is read alike."""
-    found = np.empty((len(label), *table.shape[1:]))
+    rows = np.empty((len(label), *table.shape[1:]))
     for part in blocks(len(label), max(1, _ENTRIES // len(table))):
-        found[part] = np.equal.outer(label[part], np.arange(len(table))).astype(np.float64) @ table
-    return found
+        rows[part] = np.equal.outer(label[part], np.arange(len(table))).astype(np.float64) @ table
+    return rows
 
 
 def largest_constant_time(values: FloatArray, count: int) -> IntArray:

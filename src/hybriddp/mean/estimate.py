@@ -1,39 +1,41 @@
 """The answer, how wrong it may be, and what it cost."""
 
-import json
 import math
-from dataclasses import asdict, dataclass, replace
-from decimal import Decimal
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hybriddp import _check
-from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import DataError
-from hybriddp.mean import explain, page
+from hybriddp.mean import explain
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws
 from hybriddp.mean.published import PublishedMean, has_second_tier, publish, rounded, step_of
 from hybriddp.mean.weights import Divergence, Weighting
+from hybriddp.reporting.svg import Mark, intervals
+from hybriddp.reporting.wording import noise_part, significant
 from hybriddp.study.intervals import Interval
-from hybriddp.study.result import Statement
+from hybriddp.study.result import Result, Step
+from hybriddp.study.rounding import number
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
-    from rich.table import Table
 
     from hybriddp.mean.study import MeanStudy
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
     """A mean, from private numbers only.
 
     For publication take `published`, which is also what ``float()``, ``str()`` and `to_json` show: the rounded value
     and interval. The attributes are the curator's: publishing them leaves every user their own ε. The second tier of
     `hybriddp.amplify`, which a weight has that was fixed beforehand, is lost.
     """
+
+    published_type: ClassVar[type[PublishedMean]] = PublishedMean
+    headings: ClassVar[tuple[str, ...]] = ("", "users", "mean", "95 % interval")
 
     study: "MeanStudy"
     value: float
@@ -46,53 +48,49 @@ class Estimate:
     """The weight on the trusted group's mean that it was made with."""
     weighting: Weighting  # how that weight was chosen, before the groups were compared
     trusted: GroupMean | None
-    """What the trusted group alone says; None where there was no such group."""
+    """Mean of the trusted group alone; None where there was no such group."""
     local: GroupMean | None
-    """What the local group alone says; None where there was no such group."""
+    """Mean of the local group alone; None where there was no such group."""
     divergence: Divergence | None
     """How far the groups are apart; None where there was only one."""
     error: Errors
     """The expected squared error of ``unbiased``; that of ``value`` is not larger."""
-    privacy: Statement
-    """What it cost."""
     laws: Laws  # how it errs: what the intervals are made from
     exact: Fraction | None = None  # `unbiased` without rounding errors, where the weight was fixed before any data
     fixed_weight: bool = False  # whether it was
     public_variance: float | None = None  # the variance of the values on the unit range, where it is public knowledge
-    tied: bool = True
-    """Whether every local report came with the study's digest."""
-    implausible_reports: int = 0
-    """At least so many local reports did not come out of the study's channel (`hybriddp.channels.plausible`)."""
     refuted_sd: float | None = None
-    """What was said of the spread (``sd_at_most``), where the reports refuted it, and it was not used."""
+    """Public bound on the spread (``sd_at_most``) that the reports refuted, and that was not used."""
 
     @property
     def n_trusted(self) -> int:
-        """How many users trusted the curator."""
+        """Number of users who trusted the curator."""
         return self.trusted.count if self.trusted else 0
 
     @property
     def n_local(self) -> int:
-        """How many users reported locally."""
+        """Number of users who reported locally."""
         return self.local.count if self.local else 0
 
     @property
     def trusted_mean(self) -> float | None:
-        """The private mean of the trusted group."""
+        """Private mean of the trusted group."""
         return self.trusted.mean if self.trusted else None
 
     @property
     def local_mean(self) -> float | None:
-        """The private mean of the local group."""
+        """Private mean of the local group."""
         return self.local.mean if self.local else None
 
     @property
     def standard_error(self) -> float:
-        """The root of the expected squared error against the mean of all users' values, if the groups are alike."""
+        """Root of the expected squared error against the mean of all users' values, if the groups are alike."""
         return math.sqrt(self.laws.users.variance) * self.study.width
 
+    # Intervals
+
     def interval(self, level: float = 0.95, *, groups_may_differ: bool = False) -> Interval:
-        """Where the mean of *these users'* values lies, at a level of confidence.
+        """Compute where the mean of *these users'* values lies, at a level of confidence.
 
         Parameters
         ----------
@@ -107,12 +105,12 @@ class Estimate:
         return self._interval(level, self.laws.users, self.laws.users_if_groups_differ, groups_may_differ)
 
     def population_interval(self, level: float = 0.95, *, groups_may_differ: bool = False) -> Interval:
-        """Where the mean of the population lies that these users were drawn from: a wider one, see `interval`."""
+        """Compute where the mean of the population lies that these users come from: wider, see `interval`."""
         laws = self.laws
         return self._interval(level, laws.population, laws.population_if_groups_differ, groups_may_differ)
 
     def stated_interval(self, level: float = 0.95, *, population: bool = False) -> Interval:
-        """The interval that is stated beside the answer: how much the groups' means differ decides which one it is.
+        """Compute the interval that is stated beside the answer, which depends on how much the groups' means differ.
 
         Up to two standard errors apart, the one that assumes that the groups are alike. From four on, the one that
         does not. In between nobody can tell chance from a difference, so both are inside: whichever is right, the level
@@ -132,14 +130,10 @@ class Estimate:
         return inside or mean in self.interval(level)
 
     @property
-    def groups_differ(self) -> bool:
-        """Whether the groups' means are more than two standard errors apart, as by chance alone in 5 % of studies."""
-        return self.divergence is not None and abs(self.divergence.z) > 2
-
-    @property
-    def groups_clearly_differ(self) -> bool:
-        """Whether they are more than four standard errors apart, which chance does not explain."""
-        return self.divergence is not None and abs(self.divergence.z) > 4
+    def assumes_groups_alike(self) -> bool:
+        """Whether the published interval holds only if those who trust are like those who do not."""
+        alike = self.laws.users is self.laws.users_if_groups_differ
+        return not alike and (self.fixed_weight or not self.groups_differ)
 
     def _interval(self, level: float, alike: ErrorLaw, different: ErrorLaw | None, may_differ: bool) -> Interval:
         _check.number("level", level, _check.FRACTION)
@@ -147,17 +141,18 @@ class Estimate:
             if different is None:
                 raise DataError("One group gave no mean, so nothing is known of how much it differs from the other.")
             return different.interval(level).rescaled(self.study.bounds)
-        found = alike.interval(level).rescaled(self.study.bounds)
-        return Interval(min(found.lower, self.value), max(found.upper, self.value), level)
+        interval = alike.interval(level).rescaled(self.study.bounds)
+        return Interval(min(interval.lower, self.value), max(interval.upper, self.value), level)
 
-    def published(self, *, level: float = 0.95, step: Fraction | Decimal | str | float | None = None) -> PublishedMean:
-        """What may be published: the value and its interval, rounded in exact fractions, and nothing else.
+    # What is published, and what is the curator's
+
+    def published(self, *, level: float = 0.95, step: Step = None) -> PublishedMean:
+        """Round what may be published: the value and its interval, in exact fractions, and nothing else.
 
         Where the weight was fixed before any data was seen, the interval follows from the published value and public
         numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
         which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
-        weight there is no second tier, and it is `stated_interval`, rounded; a warning about implausible reports goes
-        with it then.
+        weight there is no second tier, and it is `stated_interval`, rounded; warnings go with it then.
 
         Parameters
         ----------
@@ -167,95 +162,90 @@ class Estimate:
             What to round to, chosen without looking at the data. If not given, 1, 2 or 5 times a power of ten, at most
             a tenth of the noise's standard deviation, by public numbers alone.
         """
-        return replace(publish(self, level=level, step=step), warnings=explain.published_warnings(self))
+        row = publish(self, level=level, step=step)
+        header = self._header()
+        if has_second_tier(self):
+            header |= {"warnings": (), "implausible_reports": None}
+        return PublishedMean(rows=(row,), sd_at_most=self.study.sd_at_most, **header)
 
     def __float__(self) -> float:
         return float(rounded(self, step_of(self)))
 
-    # How it is shown ----------------------------------------------------------------------------------------------
-
-    def __str__(self) -> str:
-        return explain.one_line(self)
-
-    def __repr__(self) -> str:
-        name = self.study.title if len(self.study.title) <= 40 else f"{self.study.title[:39]}…"
-        seeded = ", a simulation" if self.privacy.seeded else ""
-        doubt = short_doubt(self.implausible_reports)
-        return f"Estimate({name!r}: {self.published()}, ε = {self.privacy.epsilon}{seeded}{doubt})"
-
-    def explain(self) -> str:
-        """The answer, what it assumes, how it came about and what it cost, in plain words."""
-        return explain.explanation(self)
-
-    def plot(self, path: Path | str | None = None) -> "Figure":
-        """A picture of both groups' answers and the combined one with their intervals; written to ``path`` if given.
-
-        Needs matplotlib (``pip install "hybriddp[plots]"``).
-        """
-        from hybriddp.figures import estimate as picture
-
-        return picture.draw([self], path=None if path is None else Path(path))
-
-    def __rich__(self) -> "Table":
-        return explain.table(self)
-
-    def _repr_html_(self) -> str:
-        return page.fragment(self)
-
-    def to_html(self) -> str:
-        """A page of its own: the answer, the groups' answers, a picture and the explain."""
-        return page.page([self])
-
-    def to_json(self, *, full: bool = False) -> str:
-        """What `to_dict` gives, as text."""
-        return json.dumps(self.to_dict(full=full), indent=2)
-
-    def to_pandas(self, *, full: bool = False) -> "pd.DataFrame":
-        """What `to_dict` gives, as a table of one row. Needs pandas."""
-        import pandas as pd
-
-        return pd.json_normalize(self.to_dict(full=full))
-
-    def to_dict(self, *, full: bool = False) -> dict[str, Any]:
-        """What may be published, as plain values: the rounded value and interval, and the promise.
-
-        With ``full`` all that the curator has beside it: the groups' means, the weight and everything unrounded.
-        Publishing these leaves every user their own ε; a second tier, which a weight has that was fixed beforehand, is
-        lost.
-        """
-        p = self.published(level=0.95)
-        users = self.study.users
-        published = {
-            "warnings": list(explain.warnings(self)),  # before the number
-            "study": self.study.name,
-            "digest": self.study.digest,
-            "users": users and asdict(users),
-            "value": p.value,
-            "interval_95": [p.lower, p.upper],
-            "interval_assumes_groups_alike": explain.assumes_alike(self),
-            "step": float(p.step),
-            "n_trusted": self.n_trusted,
-            "n_local": self.n_local,
-            "tied": self.tied,
-            "implausible_reports": self.implausible_reports,
-            "sd_at_most": self.study.sd_at_most,
-            "privacy": self.privacy.to_dict(),
-        }
-        return published if not full else published | {"curator": self._curator()}
-
     def _curator(self) -> dict[str, Any]:
-        """What is not for publication, or costs the second tier of protection."""
-        gap = self.divergence
-        return {
-            "note": explain.FIRST_TIER_ONLY if has_second_tier(self) else explain.NOT_ROUNDED,
+        lower, upper = self.interval(0.95)
+        row = {
+            "name": "mean",
             "value": self.value,
             "unbiased": self.unbiased,
             "standard_error": self.standard_error,
-            "interval_95": list(self.interval(0.95)),
-            "population_interval_95": list(self.population_interval(0.95)),
+            "lower": lower,
+            "upper": upper,
+            "level": 0.95,
             "weight": self.weight,
-            "trusted_mean": self.trusted_mean,
-            "local_mean": self.local_mean,
-            "divergence": gap and {"difference": gap.difference, "z": gap.z, "share": gap.share},
+            "trusted_alone": self.trusted_mean,
+            "local_alone": self.local_mean,
+        }
+        gap = self.divergence
+        return {
+            "note": explain.FIRST_TIER_ONLY if has_second_tier(self) else explain.NOT_ROUNDED,
+            "rows": [row],
+            "population_interval": list(self.population_interval(0.95)),
+            "divergence": gap and {"z": gap.z, "difference": gap.difference, "share": gap.share},
             "error": asdict(self.error),
         }
+
+    # How it is shown
+
+    @property
+    def answer(self) -> str:
+        """The published answer, with the assumption of its interval in the same breath."""
+        return f"{explain.stated(self)}."
+
+    def _summary(self) -> str:
+        return str(self.published())
+
+    def _warnings(self) -> Iterable[str]:
+        return explain.warnings(self)
+
+    def _meaning(self) -> list[str]:
+        return explain.meaning(self)
+
+    def _weights(self) -> Sequence[float]:
+        return (self.weight,)
+
+    def _details(self) -> list[str]:
+        noise = self.error.trusted_noise + self.error.local_noise
+        error = f"the standard error is {significant(self.standard_error, 2)}"
+        lines = [noise_part(noise / self.error.total if self.error.total else 0.0, error)]
+        if self.standard_error > 0.1 * self.study.width:
+            lines.insert(0, "This answer is mostly noise: the error is more than a tenth of the whole range.")
+        return [*lines, *([explain.FIRST_TIER_ONLY] if has_second_tier(self) else [])]
+
+    def notes(self) -> list[str]:
+        """List what belongs beside the answers of the groups."""
+        return [*super().notes(), *([explain.FIRST_TIER_ONLY] if has_second_tier(self) else [])]
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Write the answers of the groups, and of both together: name, users, mean and 95 % interval."""
+        step = step_of(self)
+        return [
+            (row.name, f"{row.users:,}", number(row.value, step), " … ".join(number(end, step) for end in row.interval))
+            for row in explain.rows(self)
+        ]
+
+    def part_cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Write weight, mean and interval for a table of all parts of the users."""
+        return ("weight", *self.headings[2:]), [(f"{100 * self.weight:.1f} %", *self.cells()[-1][2:])]
+
+    def drawing(self) -> str:
+        """Draw the answers with their intervals as SVG."""
+        colors = ("trusted", "local", "both") if self.divergence else ("both",)
+        rows = zip(explain.rows(self), colors, strict=True)
+        return intervals([Mark(row.name, row.value, row.lower, row.upper, ink) for row, ink in rows], significant)
+
+    @staticmethod
+    def plot_parts(parts: "Sequence[Estimate]", path: Path | str | None = None) -> "Figure":
+        """Draw the estimates of parts of the users below each other, and write them to ``path`` if that is given."""
+        from hybriddp.figures.estimate import draw
+
+        return draw(parts, path=None if path is None else Path(path))

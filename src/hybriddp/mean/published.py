@@ -18,19 +18,19 @@ if that is whole, and $m = \lfloor s/u \rfloor$ or $m + 1$ of them if not, *wher
 (`hybriddp.amplification.window` has what that costs).
 """
 
-import json
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from hybriddp import _check
 from hybriddp.grid import UNITS
 from hybriddp.mean.interval import ErrorLaw, VarianceEvidence
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.study.intervals import Interval, NoiseLaw
-from hybriddp.study.rounding import exact_step, nearest, nice_below, number
+from hybriddp.study.published import Published, Row
+from hybriddp.study.result import Step
+from hybriddp.study.rounding import exact_step, nearest, step_for
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 CELL = 1 << 9
 """How many lattice points round to the same value at the finest step: $2^{-15}$ of the range over $n_T$."""
-_STEPS_PER_SD = 10
 _LEAST_STEPS = 50  # between the bounds, however much noise there is
 
 
@@ -87,7 +86,7 @@ def default_step(study: "MeanStudy", n_trusted: int, n_local: int, weight: float
     weight, ``weight`` is None.
     """
     sd = noise_sd(study, n_trusted, n_local, weight)
-    return nice_below(min(sd / _STEPS_PER_SD, study.width / _LEAST_STEPS))
+    return step_for(sd, study.width / _LEAST_STEPS)
 
 
 def exact_width(study: "MeanStudy") -> Fraction:
@@ -100,59 +99,51 @@ def finest_step(study: "MeanStudy", n_trusted: int, weight: float) -> Fraction:
     return CELL * Fraction(weight) * exact_width(study) / (n_trusted * UNITS)
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedMean:
-    """A mean as it may be published: all numbers are rounded to ``step``."""
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PublishedMean(Published):
+    """A mean as it may be published."""
 
-    value: float
-    """The answer."""
-    lower: float
-    """Where the mean of these users' values lies, rounded outwards, or a bound."""
-    upper: float
-    """The other end."""
-    level: float
-    """The level of confidence of the interval."""
-    step: Fraction
-    """What the value and both ends are a multiple of, exactly."""
-    warnings: tuple[str, ...] = ()
-    """What a reader must know before the numbers about implausible reports. Empty where the weight was fixed before any
-    data was seen: what is published then follows from the value and public numbers, and `Estimate.explain` warns."""
+    kind: ClassVar[str] = "mean"
+
+    sd_at_most: float | None
+    """Public bound on the standard deviation of the values; None if there was none."""
+
+    @property
+    def row(self) -> Row:
+        """The mean and its interval."""
+        return self.rows[0]
+
+    @property
+    def value(self) -> float:
+        """The answer."""
+        return self.row.value
 
     @property
     def interval(self) -> Interval:
-        """From ``lower`` to ``upper``; ``low, high = published.interval`` works."""
-        return Interval(self.lower, self.upper, self.level)
+        """Where the mean of these users' values lies; ``low, high = published.interval`` works."""
+        return self.row.interval
+
+    @property
+    def step(self) -> Fraction | None:
+        """What the value and both ends are a multiple of, exactly."""
+        return self.row.step
 
     def __float__(self) -> float:
         return self.value
 
     def __str__(self) -> str:
-        low, value, high = (self.number(x) for x in (self.lower, self.value, self.upper))
-        return f"{value}, between {low} and {high} ({100 * self.level:g} %)"
-
-    def number(self, x: float) -> str:
-        """A number with as many digits as the step has a say in."""
-        return number(x, self.step)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        numbers = {"value": self.value, "interval": [self.lower, self.upper], "level": self.level}
-        return {"warnings": list(self.warnings), **numbers, "step": float(self.step)}
-
-    def to_json(self) -> str:
-        """As text."""
-        return json.dumps(self.to_dict())
+        return str(self.row)
 
 
 def publish(
     estimate: "Estimate",
     *,
     level: float,
-    step: Fraction | Decimal | str | float | None = None,
+    step: Step = None,
     population: bool = False,
     groups_may_differ: bool | None = None,
-) -> PublishedMean:
-    """What is published of an estimate; see `Estimate.published`.
+) -> Row:
+    """Round the answer of an estimate; see `Estimate.published`.
 
     With ``population`` the interval is about the population. With ``groups_may_differ`` it is the one that assumes
     nothing about the groups; if not given, it is `Estimate.stated_interval`, if no second tier is at stake.
@@ -181,7 +172,7 @@ def publish(
     low, high = float(lower), float(upper)
     if low >= high:  # floats cannot tell them apart
         low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
-    return PublishedMean(float(value), low, high, level, s)
+    return Row("mean", float(value), low, high, level, step=s)
 
 
 def has_second_tier(estimate: "Estimate") -> bool:

@@ -34,7 +34,7 @@ to add at most a fraction $\eta$ to the error when the groups are alike, for var
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import UNITS, read_only
 from hybriddp.release.release import ReleasedNumbers
+from hybriddp.study.comparison import Comparison
 
 ETA = 0.02
 WORSE = 0.01
@@ -204,8 +205,10 @@ def adaptive(trusted: TrustedStatistics, local: LocalStatistics, at_most: float 
 
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(Comparison):
     """How far the two groups' private means are apart, and what was done about it."""
+
+    what: ClassVar[str] = "means"
 
     difference: float  # trusted minus local, in the units of the values
     z: float  # the same in standard errors that it would have if the groups were alike
@@ -213,16 +216,9 @@ class Divergence:
     price: float  # what this adds at most to the expected squared error if the groups are alike, on the unit range
 
     @property
-    def verdict(self) -> str:
-        """Whether the groups agree, in plain words."""
-        if abs(self.z) < 2:
-            return "The two groups' means agree within what chance explains."
-        size = "slightly" if abs(self.z) < 4 else "clearly"
-        kept = "" if self.share == 1 else f" {100 * self.share:.0f} % of the trusted group's extra weight was kept."
-        return (
-            f"The two groups' means differ {size} ({abs(self.z):.1f} standard errors): those who trust may be other "
-            f"people than those who do not.{kept}"
-        )
+    def effect(self) -> str:
+        """What the difference did to the trusted group's weight."""
+        return "" if self.share == 1 else f"{100 * self.share:.0f} % of the trusted group's extra weight was kept."
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +280,8 @@ def risk(lam: float | None, laplace_fraction: float, theta: float) -> float:
         return theta**2
     noise, normal, laplace = _densities()
     y = theta + noise
-    estimated = np.where(np.abs(y) > lam, y - lam**2 / np.where(y == 0, 1.0, y), 0.0)
+    beyond = np.abs(y) > lam
+    estimated = np.where(beyond, y - lam**2 / np.where(beyond, y, 1.0), 0.0)
     density = laplace_fraction * laplace + (1 - laplace_fraction) * normal
     return float((estimated - theta) ** 2 @ density)
 

@@ -43,7 +43,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.release.release import ReleaseCost, release
 from hybriddp.release.statistic import Statistic
-from hybriddp.simulation.crowd import Crowd
+from hybriddp.simulation.crowd import ValueCounts
 from hybriddp.theory import Setting
 
 ESTIMATORS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance")
@@ -122,7 +122,7 @@ class PaperMean:
 
         ``sd`` is the standard deviation that the curator knows, for ``"known-variance"`` alone.
         """
-        groups = Crowd.of(trusted, self.bounds), Crowd.of(local, self.bounds)
+        groups = ValueCounts.of(trusted, self.bounds), ValueCounts.of(local, self.bounds)
         if (estimator == "known-variance") != (sd is not None):
             raise ParameterError("sd", 'given exactly if estimator is "known-variance"', sd)
         setting = self._setting(*groups, groups[0].count, groups[1].count)
@@ -166,7 +166,7 @@ class PaperMean:
             )
         count = _check.integer("trials", trials, at_least=2)
         seed = np.random.SeedSequence(_check.integer("random_state", random_state, at_least=0))
-        crowds = Crowd.of(trusted, self.bounds), Crowd.of(trusted if local is None else local, self.bounds)
+        crowds = ValueCounts.of(trusted, self.bounds), ValueCounts.of(trusted if local is None else local, self.bounds)
         setting = self._setting(*crowds, n_trusted, n - n_trusted)
         weight = self._weight(estimator, setting, setting.trusted_variance)
         squares: list[float] = []
@@ -179,7 +179,7 @@ class PaperMean:
         predicted = setting.error_full_local() if weight is None else setting.error_hybrid(weight)
         return PaperTrials(setting, weight, float(predicted), np.array(squares))
 
-    def _setting(self, trusted: Crowd, local: Crowd, n_trusted: int, n_local: int) -> Setting:
+    def _setting(self, trusted: ValueCounts, local: ValueCounts, n_trusted: int, n_local: int) -> Setting:
         """Describe the groups in the paper's terms, in the units of the values."""
         m, noise = self.width, mechanism_for(self.privacy).variance * (self.width / UNITS) ** 2
         return Setting(
@@ -208,7 +208,9 @@ class PaperMean:
         }
         return None if estimator == "full-local" else float(weights[estimator])
 
-    def _answer(self, trusted: Crowd, local: Crowd, weight: float | None, rng: np.random.Generator) -> float:
+    def _answer(
+        self, trusted: ValueCounts, local: ValueCounts, weight: float | None, rng: np.random.Generator
+    ) -> float:
         """Collect the private means once and combine them, on the unit range."""
         reported = self._reports(local, rng)
         if weight is None:
@@ -220,7 +222,7 @@ class PaperMean:
         total = int(release(statistic, cost, random_state=rng).values[0])
         return weight * total / (trusted.count * UNITS) + (1 - weight) * reported / (local.count * UNITS)
 
-    def _reports(self, crowd: Crowd, rng: np.random.Generator) -> int:
+    def _reports(self, crowd: ValueCounts, rng: np.random.Generator) -> int:
         """Draw the sum of a crowd's reports, in units."""
         if self.privacy.exact_delta:
             return crowd.total + round(rng.normal(0.0, mechanism_for(self.privacy).scale * math.sqrt(crowd.count)))

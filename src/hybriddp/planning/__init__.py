@@ -1,40 +1,37 @@
 """Before any data is collected: what a study would give (`plan`), and what a wanted error takes (`solve`).
 
-**For one situation**: `plan` gives a `Plan`: the answer in three lines, every estimator's error, interval and gain, in
-numbers, words, a picture and a page. **To choose**: `Plan.epsilon_choices` and `Plan.bounds_choices` say what each
-would cost. **For the way back**: `solve` finds the smallest ε, number of users or fraction of opt-ins for a target.
-**For what could go wrong**: `Plan.differences` of the groups, `Plan.poisoning` by forged reports, and
-`Plan.crossovers` between estimators. **For frequencies**: `plan_frequencies` gives a `FrequencyPlan`.
-**For quantiles**: `plan_quantiles` gives a `QuantilePlan`, and `solve_quantiles` says what an error of p95 takes.
+**For one situation**: `plan` gives a `Plan`: the answer in a few lines, errors in numbers, words, tables, a picture and
+a page. It is a `MeanPlan`, a `SharePlan` or a `QuantilePlan`. **To choose**: `MeanPlan.epsilon_choices` and
+`MeanPlan.bounds_choices` say what each would cost. **For the way back**: `solve` finds the smallest ε, number of users
+or fraction of opt-ins for a target. **For what could go wrong**: `MeanPlan.differences` of the groups, `poisoning` by
+forged reports, and `MeanPlan.crossovers` between estimators.
 """
 
-from hybriddp.planning.alternatives import BoundsChoice, Crossovers, Difference, EpsilonChoice, Poisoning
-from hybriddp.planning.evaluate import Option, Span
-from hybriddp.planning.frequencies import FrequencyPlan, RankRow, plan_frequencies
-from hybriddp.planning.plan import Plan, plan
-from hybriddp.planning.quantiles import QuantilePlan, QuantileRow, QuantileSolution, plan_quantiles, solve_quantiles
-from hybriddp.planning.scenario import Scenario
-from hybriddp.planning.solve import Solution, solve
+from hybriddp.planning.alternatives import BoundsChoice, Crossovers, Difference, EpsilonChoice
+from hybriddp.planning.base import Plan, Poisoning, Table
+from hybriddp.planning.estimators import Option, Span
+from hybriddp.planning.mean import MeanPlan
+from hybriddp.planning.plan import Solution, plan, solve
+from hybriddp.planning.quantiles import ForgedRank, QuantilePlan, QuantileRow
+from hybriddp.planning.shares import RankRow, SharePlan
 
 __all__ = [
     "BoundsChoice",
     "Crossovers",
     "Difference",
     "EpsilonChoice",
-    "FrequencyPlan",
+    "ForgedRank",
+    "MeanPlan",
     "Option",
     "Plan",
     "Poisoning",
     "QuantilePlan",
     "QuantileRow",
-    "QuantileSolution",
     "RankRow",
-    "Scenario",
+    "SharePlan",
     "Solution",
     "Span",
+    "Table",
     "plan",
-    "plan_frequencies",
-    "plan_quantiles",
     "solve",
-    "solve_quantiles",
 ]

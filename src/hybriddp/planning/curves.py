@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp import _check
-from hybriddp.planning.evaluate import OURS, PAPERS, Span, errors
-from hybriddp.planning.scenario import Scenario
+from hybriddp.planning.estimators import OURS, PAPERS
+from hybriddp.planning.mean import MeanPlan
 
 OPT_INS, EPSILON = "opt-ins", "epsilon"
 EPSILONS = ("0.1", "0.15", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "3", "4", "5", "7", "10")
@@ -21,7 +21,7 @@ _LEAST, _MOST = 1e-4, 0.5  # of the users opt in
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ErrorCurves:
-    """The typical error of each estimator with one-byte reports, in the worst case."""
+    """Typical error of each estimator with one-byte reports, in the worst case."""
 
     against: str
     x: tuple[float, ...]  # fractions of opt-ins, or values of ε
@@ -33,38 +33,33 @@ class ErrorCurves:
         return f"<ErrorCurves: {len(self.worst)} estimators at {len(self.x)} places, against {self.against}>"
 
 
-def error_curves(scenario: Scenario, against: str = OPT_INS) -> ErrorCurves:
-    """The curves around a plan.
+def error_curves(plan: MeanPlan, against: str = OPT_INS) -> ErrorCurves:
+    """Return the curves around a plan.
 
     Examples
     --------
-    >>> from hybriddp.planning import plan
-    >>> made = plan(n_users=100_000, trusted_fraction=0.05, epsilon=1, bounds=(0, 240), sd=30)
-    >>> curves = error_curves(made)
+    >>> from hybriddp import MeanStudy, plan
+    >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
+    >>> curves = error_curves(plan(study, n_users=100_000, trusted_fraction=0.05, sd=30))
     >>> curves.here, max(curves.worst["trusted-only"]) > 100 * min(curves.worst["adaptive"])
     (0.05, True)
     """
     _check.choice("against", against, (OPT_INS, EPSILON))
     if against == OPT_INS:
-        places, here = _fractions(scenario), scenario.trusted_fraction
-        others = [scenario.changed(trusted_fraction=place) for place in places]
+        here = plan.trusted_fraction
+        others = [plan.changed(trusted_fraction=fraction) for fraction in _fractions(plan)]
         x = tuple(other.trusted_fraction for other in others)
     else:
-        here = float(scenario.privacy.epsilon)
-        texts = sorted({*EPSILONS, scenario.privacy.epsilon}, key=float)
-        others, x = [scenario.changed(epsilon=text) for text in texts], tuple(map(float, texts))
-    found = [errors(other) for other in others]
-
-    def spans(name: str) -> list[Span]:
-        return [of[name] for of in found]
-
-    worst = {name: tuple(span.worst for span in spans(name)) for name in (*PAPERS, OURS)}
-    return ErrorCurves(against, x, here, worst, tuple(span.best for span in spans(OURS)))
+        here = float(plan.privacy.epsilon)
+        texts = sorted({*EPSILONS, plan.privacy.epsilon}, key=float)
+        others, x = [plan.changed(epsilon=text) for text in texts], tuple(map(float, texts))
+    worst = {name: tuple(other.errors[name].worst for other in others) for name in (*PAPERS, OURS)}
+    return ErrorCurves(against, x, here, worst, tuple(other.errors[OURS].best for other in others))
 
 
-def _fractions(scenario: Scenario) -> list[float]:
-    """Where to compute: equally far on a logarithmic axis, in whole users, the plan's own among them."""
-    n, here = scenario.n_users, scenario.n_trusted
+def _fractions(plan: MeanPlan) -> list[float]:
+    """Return fractions in whole users, equally far on a logarithmic axis, the plan's own among them."""
+    n, here = plan.n_users, plan.n_trusted
     least, most = max(2, round(min(_LEAST * n, here))), min(n - 2, round(max(_MOST * n, here)))
     numbers = {*np.geomspace(least, most, _POINTS).round().astype(int).tolist(), here}
     return [number / n for number in sorted(numbers)]

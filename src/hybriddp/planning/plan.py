@@ -1,198 +1,185 @@
-"""What a study would give, before anything is collected: every estimator's error, and what it takes to do better.
+"""`plan` and `solve`, for every kind of study."""
 
-Every estimator is planned as hybriddp would run it, with one-byte reports: the paper's weights in closed form
-(`hybriddp.theory`), the adaptive one by `simulation.adaptive`. Beside them, and never mixed with them, stand the
-paper's estimators with the Laplace noise that the paper gives both groups. Nothing here sees data.
-"""
-
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, overload
 
 from hybriddp import _check
+from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import ParameterError
-from hybriddp.planning import alternatives, page, words
-from hybriddp.planning.alternatives import BoundsChoice, Crossovers, Difference, EpsilonChoice, Poisoning
-from hybriddp.planning.evaluate import OURS, Option, Span, evaluate, window_channel
-from hybriddp.planning.scenario import Scenario, scenario_of
+from hybriddp.items.study import HeavyHitterStudy
+from hybriddp.mean.study import MeanStudy
+from hybriddp.planning.base import Plan
+from hybriddp.planning.mean import MeanPlan
+from hybriddp.planning.quantiles import QuantilePlan
+from hybriddp.planning.shares import SharePlan
+from hybriddp.planning.solver import UNKNOWNS, PlanT, smallest
+from hybriddp.shares.study import FrequencyStudy
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, repr=False)
-class Plan(Scenario):
-    """What a study would give.
-
-    What is found by trying other studies (the choices of ε and bounds, the crossovers, the differences) is computed
-    once, when it is asked for.
-    """
-
-    options: tuple[Option, ...]  # every estimator with one-byte reports, ours last
-    papers: tuple[Option, ...]  # the paper's, with Laplace noise for both groups and gains over its own single groups
-
-    def __repr__(self) -> str:
-        users = f"{self.n_users:,} users, {self.n_trusted:,} trusted"
-        return f"<Plan: {users}, ε = {self.privacy.epsilon}, typical error {self[OURS].rmse}; explain() says more>"
-
-    def __getitem__(self, name: str) -> Option:
-        for option in self.options:
-            if option.name == name:
-                return option
-        raise KeyError(name)
-
-    @property
-    def full_local(self) -> Span:
-        """The typical error if nobody trusts and everybody sends a one-byte report."""
-        return self["full-local"].rmse
-
-    @property
-    def rmse(self) -> float:
-        """The typical error of our estimate, in the worst case."""
-        return self[OURS].rmse.worst
-
-    @property
-    def mostly_noise(self) -> bool:
-        """Whether the answer would tell little."""
-        return self.rmse > self.noise_limit
-
-    @cached_property
-    def epsilon_choices(self) -> tuple[EpsilonChoice, ...]:
-        """What other choices of ε would cost: from a quarter to four times this one."""
-        return tuple(alternatives.epsilon_choices(self, self[OURS]))
-
-    @cached_property
-    def bounds_choices(self) -> tuple[BoundsChoice, ...]:
-        """What tighter and wider bounds would cost, in noise and in clipped values."""
-        return tuple(alternatives.bounds_choices(self, self[OURS].rmse))
-
-    @cached_property
-    def crossovers(self) -> Crossovers:
-        """From which numbers of users on it would be another plan."""
-        return alternatives.crossovers(self, self.full_local.worst)
-
-    @cached_property
-    def differences(self) -> tuple[Difference, ...]:
-        """The typical errors if those who trust are different people."""
-        return tuple(alternatives.differences(self))
-
-    @cached_property
-    def doublings(self) -> dict[str, Span]:
-        """The typical error with twice the ε, users or opt-ins."""
-        return dict(alternatives.doublings(self, self.epsilon_choices))
-
-    @cached_property
-    def public_limit(self) -> tuple[float, Span] | None:
-        """A limit of the spread, and half of the 95 % interval if it were public knowledge."""
-        return alternatives.public_limit(self)
-
-    @cached_property
-    def least_epsilon(self) -> str | None:
-        """The smallest ε with which the answer is more than noise."""
-        return alternatives.least_epsilon(self)
-
-    def poisoning(self, forged: int) -> Poisoning:
-        r"""How far ``forged`` contributions can move the answer.
-
-        A report is worth at most $v_{\max}$ half ranges to either side of the middle, so replacing one moves the mean
-        of the local group by at most $v_{\max}$ ranges over $n_L$; a trusted value moves that of its group by one range
-        over $n_T$.
-        """
-        count = _check.integer("forged", forged, at_least=0)
-        largest, weight = window_channel(self.privacy.epsilon).largest_value, self[OURS].weight
-        return Poisoning(
-            forged=count,
-            local=(1 - weight.best) * min(count / (self.n_users - self.n_trusted), 1.0) * largest * self.width,
-            trusted=weight.worst * min(count / self.n_trusted, 1.0) * self.width,
-        )
-
-    def explain(self) -> str:
-        """The plan in plain words: the answer in three lines, then what each number means."""
-        return "\n".join([*words.headline(self), *words.details(self)])
-
-    def plot(self, path: "Path | str | None" = None) -> "Figure":
-        """A picture of what other fractions of trusting users would give, and of groups that differ."""
-        from pathlib import Path
-
-        from hybriddp.figures.plan import draw
-
-        return draw(self, path=None if path is None else Path(path))
-
-    def to_html(self) -> str:
-        """A page that stands alone: words, tables and the picture."""
-        return page.page(self)
-
-    def _repr_html_(self) -> str:
-        return page.fragment(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        return page.plain(self)
+_PLANS: Mapping[type, Callable[..., Plan]] = {
+    MeanStudy: MeanPlan.of,
+    FrequencyStudy: SharePlan.of,
+    HeavyHitterStudy: SharePlan.of,
+    DistributionStudy: QuantilePlan.of,
+}
 
 
+@overload
+def plan(study: MeanStudy, *, n_users: int, trusted_fraction: float, **assumptions: Any) -> MeanPlan: ...
+@overload
 def plan(
-    *,
-    n_users: int,
-    trusted_fraction: float,
-    epsilon: float | str,
-    bounds: tuple[float, float],
-    sd: float | None = None,
-    mean: float | None = None,
-    mean_gap: float = 0.0,
-    variance_ratio: float = 1.0,
-    sd_at_most: float | None = None,
-    delta: float | str = 0,
-) -> Plan:
-    """What a study would give, before a single value is collected.
+    study: FrequencyStudy | HeavyHitterStudy, *, n_users: int, trusted_fraction: float, **assumptions: Any
+) -> SharePlan: ...
+@overload
+def plan(study: DistributionStudy, *, n_users: int, trusted_fraction: float, **assumptions: Any) -> QuantilePlan: ...
+def plan(study: Any, *, n_users: int, trusted_fraction: float, **assumptions: Any) -> Any:
+    """Predict what a study would give, before a single value is collected.
 
     Parameters
     ----------
+    study : MeanStudy, FrequencyStudy, HeavyHitterStudy or DistributionStudy
+        The study as it would be run.
     n_users : int
         How many users there would be.
     trusted_fraction : float
-        The fraction of them who would trust the curator, rounded to whole users.
-    epsilon, delta : float or str
-        What everybody would be promised.
-    bounds : (float, float)
-        The public range of a value.
+        The fraction of them who would trust the curator, rounded to whole users. For a distribution it may be 0 or 1.
+    **assumptions
+        What is assumed about the values; it depends on the study.
+
+    Other Parameters
+    ----------------
     sd : float, optional
-        The standard deviation of the values. If nobody knows, leave it out: the plan then shows the best and the worst
-        case instead of a guess.
+        Of a `MeanStudy`: the standard deviation of the values. If nobody knows, leave it out: the plan then shows the
+        best and the worst case instead of a guess.
     mean : float, optional
-        A rough guess of the mean. With ``sd`` it fixes the shape that is assumed, a Beta distribution on the bounds, so
-        that the plan can say what tighter bounds would clip; alone it limits what the spread can be.
+        Of a `MeanStudy`: a rough guess of the mean. With ``sd`` it fixes the shape that is assumed, a Beta distribution
+        on the bounds, so that the plan can say what tighter bounds would clip; alone it limits what the spread can be.
     mean_gap : float
-        By how much the trusted users' mean would be higher than the others'.
+        Of a `MeanStudy`: by how much the trusted users' mean would be higher than the others'.
     variance_ratio : float
-        How many times as large the variance of the trusted users' values would be; ``sd`` is that of the others.
-    sd_at_most : float, optional
-        Public knowledge that the study would carry, see `MeanStudy`: it narrows the interval where reports say little.
+        Of a `MeanStudy`: how many times as large the variance of the trusted users' values would be; ``sd`` is that of
+        the others.
+    n_items : int, optional
+        Of a `HeavyHitterStudy`: how many different items there are, about; needed unless there are ``shares`` or a
+        dictionary.
+    slope : float
+        Of shares: the slope of Zipf's law. The item of rank r has a share in proportion to r to the power of minus
+        this. 0 if all are equally frequent; words, names and pages are near 1, which it is if not given.
+    shares : sequence of float, optional
+        Of shares: the assumed shares themselves, instead of ``slope``; of public categories one for each, *other*
+        included.
+    shape : array_like or str, optional
+        Of a `DistributionStudy`: what the values might look like. Public ones, or a distribution as for
+        `hybriddp.simulate`, such as ``"lognormal(550, 520)"`` by mean and standard deviation.
+    at : sequence of float
+        Of a `DistributionStudy`: the quantiles.
 
     Examples
     --------
-    >>> pay = plan(n_users=252_540, trusted_fraction=0.01, epsilon=1.0, bounds=(0, 2_349_033), sd=53_254)
+    >>> from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
+    >>> pay = plan(MeanStudy("pay", bounds=(0, 2_349_033), epsilon=1), n_users=252_540, trusted_fraction=0.01,
+    ...            sd=53_254)
     >>> pay["adaptive"].rmse.worst, pay["trusted-only"].rmse.worst
     (1605.0, 1686.1)
+
+    >>> yes_or_no = FrequencyStudy("opened the app", categories=["yes", "no"], epsilon=1)
+    >>> shares = plan(yes_or_no, n_users=20_000, trusted_fraction=0.05, shares=[0.3, 0.7])
+    >>> print(f"30 %, give or take {100 * shares.standard_errors[1]:.1f} %")
+    30 %, give or take 0.6 %
+
+    >>> words = plan(HeavyHitterStudy("words", epsilon=1, delta=1e-6), n_users=10**6, trusted_fraction=0.01,
+    ...              n_items=10_000)
+    >>> print(f"{words.method}: {words.list_length:.0f} items, give or take {words.list_length_sd:.0f}")
+    list: 38 items, give or take 2
+
+    >>> latency = DistributionStudy("ms", bounds=(0, 10_000), epsilon=1, scale="log")
+    >>> row = plan(latency, n_users=10**6, trusted_fraction=0.01, shape="lognormal(550, 520)").row(0.95)
+    >>> print(f"{row.value:.0f} ms, give or take {row.value_error:.0f} ({row.rank_error:.2%} of the users)")
+    1486 ms, give or take 26 (0.22% of the users)
     """
-    scenario = scenario_of(
-        n_users=n_users,
-        trusted_fraction=trusted_fraction,
-        epsilon=epsilon,
-        bounds=bounds,
-        sd=sd,
-        mean=mean,
-        mean_gap=mean_gap,
-        variance_ratio=variance_ratio,
-        sd_at_most=sd_at_most,
-        delta=delta,
-    )
-    if not scenario.allows_gap(scenario.mean_gap):
-        raise ParameterError(
-            "mean_gap", f"such that both groups' means are between the bounds, if the mean of all is {mean:g}", mean_gap
-        )
-    options, papers = evaluate(scenario)
-    return Plan(
-        **{field.name: getattr(scenario, field.name) for field in fields(scenario)}, options=options, papers=papers
-    )
+    return _unchecked(study, n_users, trusted_fraction, assumptions).checked()
+
+
+def _unchecked(study: Any, n_users: int, trusted_fraction: float, assumptions: Mapping[str, Any]) -> Plan:
+    planner = _PLANS.get(type(study))
+    if planner is None:
+        raise ParameterError("study", f"one of {', '.join(kind.__name__ for kind in _PLANS)}", study)
+    return planner(study, n_users=n_users, trusted_fraction=trusted_fraction, **assumptions)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Solution(Generic[PlanT]):
+    """The smallest value that reaches a target, and the plan with it."""
+
+    unknown: str
+    value: float  # ε with three digits, a whole number of users, or the fraction that whole users are
+    plan: PlanT
+
+    def __repr__(self) -> str:
+        return f"<Solution: {self.unknown} = {self.value:,.12g}, typical error {self.plan.typical_error}>"
+
+
+@overload
+def solve(study: MeanStudy, *, for_: str, **settings: Any) -> Solution[MeanPlan]: ...
+@overload
+def solve(study: FrequencyStudy | HeavyHitterStudy, *, for_: str, **settings: Any) -> Solution[SharePlan]: ...
+@overload
+def solve(study: DistributionStudy, *, for_: str, **settings: Any) -> Solution[QuantilePlan]: ...
+def solve(
+    study: Any,
+    *,
+    for_: str,
+    target_rmse: float | None = None,
+    target_rank_error: float | None = None,
+    n_users: int | None = None,
+    trusted_fraction: float | None = None,
+    **assumptions: Any,
+) -> Any:
+    """Find the smallest ε, number of users or fraction of opt-ins whose typical error is within a target.
+
+    Parameters
+    ----------
+    study : MeanStudy, FrequencyStudy, HeavyHitterStudy or DistributionStudy
+        The study as it would be run. When solving for ε its own ε does not matter.
+    for_ : {"epsilon", "n_users", "trusted_fraction"}
+        What to find.
+    target_rmse : float
+        The typical (root mean squared) error that would be fine, in the worst case where something is unknown. In the
+        units of the values; of shares, as a fraction of the users, for the ten most frequent items. Quantiles need a
+        ``shape``; of several ones (``at``) all must reach it.
+    target_rank_error : float
+        Of a `DistributionStudy`, instead: the typical error of a quantile's rank, as a fraction of the users.
+    n_users, trusted_fraction, **assumptions
+        As for `plan`; what is to be found must be left out.
+
+    Examples
+    --------
+    >>> from hybriddp import DistributionStudy, MeanStudy
+    >>> study = MeanStudy("pay", bounds=(0, 2_349_033), epsilon=1)
+    >>> wanted = solve(study, for_="trusted_fraction", target_rmse=2000, n_users=252_540, sd=53_254)
+    >>> wanted.plan.n_trusted, wanted.plan.rmse <= 2000
+    (1853, True)
+
+    How many users, of whom one percent trusts, until p95 is typically off by 50 ms?
+
+    >>> latency = DistributionStudy("ms", bounds=(0, 10_000), epsilon=1, scale="log")
+    >>> wanted = solve(latency, for_="n_users", target_rmse=50, trusted_fraction=0.01, shape="lognormal(550, 520)",
+    ...                at=[0.95])
+    >>> print(f"{wanted.value:,.0f}")
+    358,101
+    """
+    _check.choice("for_", for_, UNKNOWNS)
+    for name, value in {"n_users": n_users, "trusted_fraction": trusted_fraction}.items():
+        if (name == for_) != (value is None):
+            raise ParameterError(name, f"{'left out' if name == for_ else 'given'} when solving for {for_}", value)
+    if (target_rmse is None) == (target_rank_error is None):
+        raise ParameterError("target_rmse", "given, or target_rank_error is, but not both", target_rmse)
+    name = "target_rmse" if target_rank_error is None else "target_rank_error"
+    target = _check.number(name, target_rmse or target_rank_error or 0.0, _check.POSITIVE)
+    fraction = 0.5 if trusted_fraction is None else _check.number("trusted_fraction", trusted_fraction, _check.WEIGHT)
+    users = math.ceil(4 / max(min(fraction, 1 - fraction), 1e-9)) if n_users is None else n_users
+    start = _unchecked(study, users, fraction, assumptions)
+    solved = smallest(start, for_, target, name=name, trusted_fraction=fraction).checked()
+    values = {"epsilon": float(solved.privacy.epsilon), "n_users": solved.n_users}
+    return Solution(for_, values.get(for_, solved.trusted_fraction), solved)

@@ -4,12 +4,13 @@ import math
 from typing import TYPE_CHECKING
 
 from hybriddp.distribution.explain import COARSE_BIN, LARGE_RANK_ERROR
+from hybriddp.planning.base import Table
 from hybriddp.reporting.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:
     from hybriddp.planning.quantiles import QuantilePlan, QuantileRow
 
-HEADINGS = ("", "value", "error", "95 % interval", "rank error", "trusted", "local")
+_HEADINGS = ("", "value", "error", "95 % interval", "rank error", "trusted", "local")
 _CLAMPED = 0.005  # of the users at a bound: half of what makes p99 one
 _HEAVY = 3.0  # times the median error of a normal law: from there on a few large errors make the mean square
 _NORMAL = 0.6745  # median absolute error of a normal law, over its standard deviation
@@ -17,12 +18,20 @@ _HELPS = 0.95  # an error below this fraction of another one is worth a word
 
 
 def name(row: "QuantileRow") -> str:
-    """As people write it: p95."""
+    """Write a quantile as people do: p95."""
     return f"p{100 * row.q:.10g}"
 
 
-def cells(row: "QuantileRow") -> tuple[str, ...]:
-    """A line of the table."""
+def tables(plan: "QuantilePlan") -> list[Table]:
+    """Return a row per quantile."""
+    caption = (
+        "error: typical (root mean squared). rank error: of the fraction of users below; beside it those of either "
+        "group alone."
+    )
+    return [Table("Quantiles", _HEADINGS, [_cells(row) for row in plan.rows], caption)]
+
+
+def _cells(row: "QuantileRow") -> tuple[str, ...]:
     errors = (
         percent(x, 2) if math.isfinite(x) else ""
         for x in (row.rank_error, row.trusted_rank_error, row.local_rank_error)
@@ -34,28 +43,33 @@ def cells(row: "QuantileRow") -> tuple[str, ...]:
     return (name(row), value, significant(row.value_error, 2), f"{low} … {high}", *errors)
 
 
-def explanation(made: "QuantilePlan") -> str:
-    """The plan, a sentence per line."""
-    return "\n".join([*what_you_get(made), *worth(made), *doubts(made), *forgery(made), assumptions(made)])
+def headline(plan: "QuantilePlan") -> tuple[str, ...]:
+    """Return what you get, and whether both groups help."""
+    return *what_you_get(plan), *worth(plan)
 
 
-def forgery(made: "QuantilePlan") -> list[str]:
-    """How far one in a hundred local users could move each quantile with forged reports."""
-    if not made.n_local:
+def details(plan: "QuantilePlan") -> list[str]:
+    """Return doubts, what forged reports could do, and assumptions, a line each."""
+    return [*doubts(plan), *forgery(plan), assumptions(plan)]
+
+
+def forgery(plan: "QuantilePlan") -> list[str]:
+    """Return how far one in a hundred local users could move each quantile with forged reports."""
+    if not plan.n_local:
         return []
-    count = max(made.n_local // 100, 1)
+    count = max(plan.n_local // 100, 1)
     moved = []
-    for row in made.rows:
-        found = made.poisoning(count, row.q)
-        rank = f"{percent(found.rank, 2)} of rank"
-        moved.append(f"{name(row)} by {rank if found.value is None else f'{significant(found.value, 2)} ({rank})'}")
+    for row in plan.rows:
+        shift = plan.poisoning(count, row.q)
+        rank = f"{percent(shift.rank, 2)} of rank"
+        moved.append(f"{name(row)} by {rank if shift.value is None else f'{significant(shift.value, 2)} ({rank})'}")
     return [f"{counted(count, 'forged local report')} could move {', '.join(moved)} at most."]
 
 
-def what_you_get(made: "QuantilePlan") -> list[str]:
-    """Each quantile and its typical error."""
+def what_you_get(plan: "QuantilePlan") -> list[str]:
+    """Return each quantile and its typical error."""
     lines = []
-    for row in made.rows:
+    for row in plan.rows:
         rank = f"{percent(row.rank_error, 2)} of rank"
         if row.value is None or row.value_error is None:
             lines.append(f"{name(row)}: typically off by {rank}.")
@@ -72,12 +86,12 @@ def often(row: "QuantileRow") -> str:
     return f", half of the time by less than {significant(row.median_error, 2)}"
 
 
-def worth(made: "QuantilePlan") -> list[str]:
-    """What both groups together are better than."""
-    if not made.n_trusted or not made.n_local:
+def worth(plan: "QuantilePlan") -> list[str]:
+    """Return what both groups together are better than."""
+    if not plan.n_trusted or not plan.n_local:
         return ["There is one group only: a single model, not a hybrid."]
     mine, trusted, local = (
-        (sum(getattr(row, field) ** 2 for row in made.rows) / len(made.rows)) ** 0.5
+        (sum(getattr(row, field) ** 2 for row in plan.rows) / len(plan.rows)) ** 0.5
         for field in ("rank_error", "trusted_rank_error", "local_rank_error")
     )
     better, who = min((trusted, "trusted group"), (local, "local group"))
@@ -90,19 +104,19 @@ def worth(made: "QuantilePlan") -> list[str]:
     ]
 
 
-def doubts(made: "QuantilePlan") -> list[str]:
-    """What would be mostly noise, not determined, or too coarse."""
+def doubts(plan: "QuantilePlan") -> list[str]:
+    """Return what would be mostly noise, not determined, or too coarse."""
     lines = []
-    if made.rank_error > LARGE_RANK_ERROR:
+    if plan.rank_error > LARGE_RANK_ERROR:
         lines.append(
             "Not recommended: the answer would be mostly noise. It takes more users, more of whom trust, or a larger ε."
         )
-    lower, upper = made.bins.grid.lower, made.bins.grid.upper
-    open_ended = [name(row) for row in made.rows if row.upper == upper or row.lower == lower]
+    lower, upper = plan.bins.grid.lower, plan.bins.grid.upper
+    open_ended = [name(row) for row in plan.rows if row.upper == upper or row.lower == lower]
     if open_ended:
         lines.append(f"Touching a bound, and so not determined from that side: {', '.join(open_ended)}.")
-    lines += _clamped(made)
-    coarse = [name(row) for row in made.rows if made.bin_mass(row.q) > COARSE_BIN]
+    lines += _clamped(plan)
+    coarse = [name(row) for row in plan.rows if plan.bin_mass(row.q) > COARSE_BIN]
     if coarse:
         lines.append(
             f"In a bin with more than {percent(COARSE_BIN)} of all users, and so as coarse as that bin: "
@@ -111,11 +125,11 @@ def doubts(made: "QuantilePlan") -> list[str]:
     return lines
 
 
-def _clamped(made: "QuantilePlan") -> list[str]:
-    """How much of the assumed shape would count as a bound; many zeros are an answer, and no sign of wrong bounds."""
-    if made.crowd is None:
+def _clamped(plan: "QuantilePlan") -> list[str]:
+    """Warn of values that would count as a bound; many zeros are an answer, and no sign of wrong bounds."""
+    if plan.values is None:
         return []
-    grid, masses = made.bins.grid, made.crowd.masses
+    grid, masses = plan.bins.grid, plan.values.masses
     ends = [("at or above the upper", float(masses[-1]))]
     ends += [("at or below the lower", float(masses[0]))] if grid.lower != 0 else []
     return [
@@ -125,12 +139,12 @@ def _clamped(made: "QuantilePlan") -> list[str]:
     ]
 
 
-def assumptions(made: "QuantilePlan") -> str:
-    """What the numbers rest on."""
+def assumptions(plan: "QuantilePlan") -> str:
+    """Write what the numbers rest on."""
     shape = "nothing about the shape: ranks are for equal masses of the bins"
-    if made.shape is not None:
-        shape = "values like those given" if made.shape == "values" else f"values like {made.shape}"
+    if plan.shape is not None:
+        shape = "values like those given" if plan.shape == "values" else f"values like {plan.shape}"
     return (
-        f"Assumed: {shape}, {made.n_users:,} users, {made.n_trusted:,} of whom trust, ε = {made.privacy.epsilon}, "
+        f"Assumed: {shape}, {plan.n_users:,} users, {plan.n_trusted:,} of whom trust, ε = {plan.privacy.epsilon}, "
         "and those who trust are like those who do not."
     )

@@ -3,13 +3,14 @@
 import math
 from typing import TYPE_CHECKING
 
-from hybriddp.planning.alternatives import best_guess
-from hybriddp.planning.evaluate import OURS, Span, readable
+from hybriddp.planning.alternatives import best_guess, least_epsilon
+from hybriddp.planning.base import readable
+from hybriddp.planning.estimators import OURS, Span
 from hybriddp.privacy import Privacy
 from hybriddp.reporting.wording import percent, significant, to_precision_of
 
 if TYPE_CHECKING:
-    from hybriddp.planning.plan import Plan
+    from hybriddp.planning.mean import MeanPlan
 
 _HARDLY = 1.05  # an error that is larger by less than this is as good
 _NARROWER = 1.1  # an interval that is narrower by less than this is not worth a word
@@ -23,27 +24,27 @@ DIFFERING = (
 """What to say beside a table of groups that differ."""
 
 
-def headline(made: "Plan") -> tuple[str, str, str]:
-    """The answer in three lines."""
-    return what_you_get(made), worth_it(made), what_would_change_it(made)
+def headline(plan: "MeanPlan") -> tuple[str, str, str]:
+    """Return the answer in three lines."""
+    return what_you_get(plan), worth_it(plan), what_would_change_it(plan)
 
 
 def given(number: float) -> str:
-    """What somebody stated, with all its digits."""
+    """Write a number that was given, with all its digits."""
     return significant(number, 12)
 
 
 def two_digits(span: Span) -> str:
-    """An error, or from which one to which."""
+    """Write an error, or from which one to which."""
     low, high = (to_precision_of(error, error) for error in (span.best, span.worst))
     return high if low == high else f"{low} to {high}"
 
 
-def what_you_get(made: "Plan") -> str:
-    """The answer with its interval, its typical error, and the change that could be told."""
-    ours = made[OURS]
-    mean = "the mean" if made.mean is None else f"the mean (about {given(made.mean)})"
-    whole, name = (made.width, "the range") if not made.mean else (abs(made.mean), "it")
+def what_you_get(plan: "MeanPlan") -> str:
+    """Write the answer with its interval, its typical error, and the change that could be noticed."""
+    ours = plan[OURS]
+    mean = "the mean" if plan.mean is None else f"the mean (about {given(plan.mean)})"
+    whole, name = (plan.width, "the range") if not plan.mean else (abs(plan.mean), "it")
     low, high = percent(ours.rmse.best / whole, 2), percent(ours.rmse.worst / whole, 2)
     return (
         f"What you get: {mean} ± {two_digits(ours.half_width)} (95 % interval), typically off by "
@@ -52,13 +53,13 @@ def what_you_get(made: "Plan") -> str:
     )
 
 
-def worth_it(made: "Plan") -> str:
-    """Whether to do it, and whether both groups are needed."""
-    ours, alone, local = made.rmse, made["trusted-only"].rmse.worst, made.full_local.worst
+def worth_it(plan: "MeanPlan") -> str:
+    """Write whether to run the study, and whether both groups are needed."""
+    ours, alone, local = plan.rmse, plan["trusted-only"].rmse.worst, plan.full_local.worst
     off, off_alone, off_local = (to_precision_of(error, error) for error in (ours, alone, local))
-    if made.mostly_noise:
-        return f"Worth it: no. Mostly noise: an error of more than {significant(made.noise_limit, 2)} tells little."
-    if made.mean_gap and ours > min(alone, local):
+    if plan.mostly_noise:
+        return f"Worth it: no. Mostly noise: an error of more than {significant(plan.noise_limit, 2)} tells little."
+    if plan.mean_gap and ours > min(alone, local):
         return (
             "Worth it: not as one number. The groups differ so much that no single weight is good; publish the two "
             "groups' means side by side. The estimate's divergence report will say so."
@@ -80,91 +81,92 @@ def worth_it(made: "Plan") -> str:
         )
     return (
         f"Worth it: yes. Off by {off}, against {off_alone} from the trusting users alone and {off_local} if everybody "
-        f"reported locally: as good as {_times(made)} times as many local users."
+        f"reported locally: as good as {_times(plan)} times as many local users."
     )
 
 
-def what_would_change_it(made: "Plan") -> str:
-    """The same study with one thing changed: the typical error of each."""
-    if made.mostly_noise:
-        found = [] if made.crossovers.least_users is None else [f"at least {made.crossovers.least_users:,} users"]
-        found += [] if made.least_epsilon is None else [f"ε = {float(made.least_epsilon):g}"]
-        return f"What would change it: {' or '.join(found or ['far more users'])}."
-    doubled = [f"{two_digits(rmse)} with {change}" for change, rmse in made.doublings.items()]
-    changes = ", ".join([*doubled, *_tighter(made)])
-    return f"What would change it: off by {changes}.{_known_spread(made)}{_too_tight(made)}"
+def what_would_change_it(plan: "MeanPlan") -> str:
+    """Write the typical errors of the same study with one thing changed."""
+    if plan.mostly_noise:
+        users, epsilon = plan.crossovers.least_users, least_epsilon(plan)
+        changes = [] if users is None else [f"at least {users:,} users"]
+        changes += [] if epsilon is None else [f"ε = {float(epsilon):g}"]
+        return f"What would change it: {' or '.join(changes or ['far more users'])}."
+    doubled = [f"{two_digits(rmse)} with {change}" for change, rmse in plan.doublings.items()]
+    errors = ", ".join([*doubled, *_tighter(plan)])
+    return f"What would change it: off by {errors}.{_known_spread(plan)}{_too_tight(plan)}"
 
 
-def _known_spread(made: "Plan") -> str:
-    """What public knowledge of the spread would do for the interval, which allows for more where nobody has any."""
-    if made.public_limit is None:
+def _known_spread(plan: "MeanPlan") -> str:
+    """Write how public knowledge of the spread would narrow the interval, which allows for more without any."""
+    if plan.public_limit is None:
         return ""
-    limit, width = made.public_limit
-    if width.worst > made[OURS].half_width.worst / _NARROWER:
+    limit, width = plan.public_limit
+    if width.worst > plan[OURS].half_width.worst / _NARROWER:
         return ""
     known = f"that values vary by no more than {given(limit)} (sd_at_most)"
     return f" The interval would be ± {two_digits(width)} if it is public knowledge {known}."
 
 
-def _times(made: "Plan") -> str:
-    """How many times as many local users would be as good; the error of local reports hardly depends on the spread."""
-    ours = made[OURS].rmse
-    ratios = sorted((made.full_local.worst / error) ** 2 for error in (ours.best, ours.worst))
+def _times(plan: "MeanPlan") -> str:
+    """Write how many times as many local users would be as good; their error hardly depends on the spread."""
+    ours = plan[OURS].rmse
+    ratios = sorted((plan.full_local.worst / error) ** 2 for error in (ours.best, ours.worst))
     return two_digits(Span(ratios[0], ratios[1]))
 
 
-def _tighter(made: "Plan") -> list[str]:
-    """The best of the tighter bounds, if they are better and clip little."""
-    rows = [row for row in made.bounds_choices if row.clipped_fraction is not None]
+def _tighter(plan: "MeanPlan") -> list[str]:
+    """Write the best of the tighter bounds, if they are better and clip little."""
+    rows = [row for row in plan.bounds_choices if row.clipped_fraction is not None]
     few = [row for row in rows if (row.clipped_fraction or 0.0) <= _FREQUENT]
     best = min(few, key=lambda row: row.total.worst, default=None)
-    if best is None or best.bounds == made.bounds:
+    if best is None or best.bounds == plan.bounds:
         return []
-    if max(best.total.worst, math.hypot(best.noise.worst, best.long_tail_bias or 0.0)) > made.rmse / _HARDLY:
+    if max(best.total.worst, math.hypot(best.noise.worst, best.long_tail_bias or 0.0)) > plan.rmse / _HARDLY:
         return []  # a long tail would eat up what they save
     low, high = map(given, best.bounds)
     beyond = percent(best.clipped_fraction or 0.0, 2)
     return [f"{two_digits(best.total)} with bounds of {low} to {high} (beyond: {beyond})"]
 
 
-def _too_tight(made: "Plan") -> str:
-    """A warning where clipping a long tail would cost more than the error shows."""
-    biases = [row.long_tail_bias or 0.0 for row in made.bounds_choices if row.bounds == made.bounds]
-    if not biases or biases[0] < made.rmse / 2:
+def _too_tight(plan: "MeanPlan") -> str:
+    """Warn where clipping a long tail would cost more than the error shows."""
+    biases = [row.long_tail_bias or 0.0 for row in plan.bounds_choices if row.bounds == plan.bounds]
+    if not biases or biases[0] < plan.rmse / 2:
         return ""
-    low, high = map(given, made.bounds)
+    low, high = map(given, plan.bounds)
     bias = significant(biases[0], 2)
     return f" Beware: if values have a long tail, {low} to {high} clips it and moves the mean by {bias}."
 
 
-def details(made: "Plan") -> list[str]:
-    """What was asked, what it means and from where on it would be another plan."""
-    lines = [_situation(made), assumption(made), promise(made.privacy), *_crossings(made), _forgery(made)]
-    if made.sd is None:
+def details(plan: "MeanPlan") -> list[str]:
+    """Return the situation, what it means and from where on it would be another plan, a line each."""
+    lines = [_situation(plan), assumption(plan), promise(plan.privacy), *_crossings(plan), _forgery(plan)]
+    if plan.sd is None:
         lines.append("If you know how much values vary, say so: the spans become one number.")
     return lines
 
 
-def _situation(made: "Plan") -> str:
-    """Who would be asked."""
-    gap = "" if made.mean_gap == 0 else f"; trusted users' values are {given(made.mean_gap)} higher on average"
+def _situation(plan: "MeanPlan") -> str:
+    """Write who would take part."""
+    gap = "" if plan.mean_gap == 0 else f"; trusted users' values are {given(plan.mean_gap)} higher on average"
     return (
-        f"{made.n_users:,} users, {made.n_trusted:,} of whom ({percent(made.trusted_fraction)}) trust the curator; "
-        f"values from {given(made.bounds[0])} to {given(made.bounds[1])}{gap}."
+        f"{plan.n_users:,} users, {plan.n_trusted:,} of whom ({percent(plan.trusted_fraction)}) trust the curator; "
+        f"values from {given(plan.bounds[0])} to {given(plan.bounds[1])}{gap}."
     )
 
 
-def assumption(made: "Plan") -> str:
-    """What is assumed about the values."""
-    if made.sd is None:
+def assumption(plan: "MeanPlan") -> str:
+    """Write what is assumed about the values."""
+    if plan.sd is None:
         return "Nothing is assumed about the values: the spans go from all alike to half of them at each bound."
-    where = "the middle of the bounds as its mean" if made.mean is None else f"mean {given(made.mean)}"
-    hint = " A rough mean would make this better." if made.mean is None else ""
-    return f"Assumed: a Beta shape on the bounds with {where} and sd {given(made.sd)}.{hint}"
+    where = "the middle of the bounds as its mean" if plan.mean is None else f"mean {given(plan.mean)}"
+    hint = " A rough mean would make this better." if plan.mean is None else ""
+    return f"Assumed: a Beta shape on the bounds with {where} and sd {given(plan.sd)}.{hint}"
 
 
 def promise(privacy: Privacy) -> str:
-    """What ε means: how sure somebody can become about one of two possible values."""
+    """Write what ε means: how sure somebody can become about one of two possible values."""
     epsilon = float(privacy.epsilon)
     delta = "" if privacy.exact_delta == 0 else f", but for a chance of {privacy.delta}"
     weak = " This one is hardly a protection." if epsilon > 5 else ""
@@ -176,17 +178,17 @@ def promise(privacy: Privacy) -> str:
 
 
 def guess(chance: float) -> str:
-    """A chance in percent, never rounded to certainty."""
+    """Write a chance in percent, never rounded to certainty."""
     sure = 100 * chance
     return f"{sure:.0f} %" if sure < 99 else f"{sure:.1f} %" if sure < 99.9 else "more than 99.9 %"
 
 
-def _crossings(made: "Plan") -> list[str]:
-    """From which numbers on it would be another plan."""
-    crossing = made.crossovers
+def _crossings(plan: "MeanPlan") -> list[str]:
+    """Write from which numbers on it would be another plan."""
+    crossing = plan.crossovers
 
     def users(count: int) -> str:
-        return f"{count:,} ({percent(count / made.n_users)})"
+        return f"{count:,} ({percent(count / plan.n_users)})"
 
     lines = []
     if crossing.halves_the_error is None:
@@ -203,16 +205,16 @@ def _crossings(made: "Plan") -> list[str]:
     if crossing.least_users is not None:
         lines.append(
             f"With fewer than {crossing.least_users:,} users, at this fraction of opt-ins, the answer would be mostly "
-            f"noise: off by more than {readable(made.noise_limit)}."
+            f"noise: off by more than {readable(plan.noise_limit)}."
         )
     return lines
 
 
-def _forgery(made: "Plan") -> str:
-    """What a hundred forged reports could do."""
-    count = min(100, made.n_users - made.n_trusted)
-    found = made.poisoning(count)
+def _forgery(plan: "MeanPlan") -> str:
+    """Write what a hundred forged reports could do."""
+    count = min(100, plan.n_local)
+    moved = plan.poisoning(count)
     return (
-        f"{count} forged local reports could move the answer by at most {readable(found.local)}; "
-        f"{min(count, made.n_trusted)} forged trusted values by {readable(found.trusted)}."
+        f"{count} forged local reports could move the answer by at most {readable(moved.local)}; "
+        f"{min(count, plan.n_trusted)} forged trusted values by {readable(moved.trusted)}."
     )

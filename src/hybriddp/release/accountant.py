@@ -81,7 +81,7 @@ class Accountant:
         return self.name == "basic"
 
     def spent(self, exposure: Exposure, delta: Fraction, part: Part | None = None) -> Spent:
-        """The most that any of these users has spent; with ``part``, any of those in it.
+        """Compute the most that any of these users has spent; with ``part``, any of those in it.
 
         By sums, it is the sums. Else it is ε at ``delta``, the budget's δ; if no ε is enough at this δ, it is the sums,
         whose δ is larger.
@@ -96,14 +96,14 @@ class Accountant:
         return Spent(max(known), delta if any(histories) else Fraction(0))
 
     def epsilon(self, history: History, delta: Fraction) -> Fraction | None:
-        """The least ε that this accountant knows to hold at ``delta`` for one user's history; None if none does."""
+        """Compute the least ε that holds at ``delta`` for one user's history; None if none is known."""
         if self.adds_up:
             return _basic_epsilon(history, delta)
         found = [_zcdp_epsilon(history, delta), _pld_epsilon(history, delta) if self.name == "pld" else None]
         return min((epsilon for epsilon in found if epsilon is not None), default=None)
 
     def explain(self, delta: Fraction) -> str:
-        """How it counts, in words."""
+        """Describe how it counts."""
         words = f"Composed by the accountant {self.name!r}: {ACCOUNTANTS[self.name]}."
         if self.adds_up or delta > 0:
             return words
@@ -130,17 +130,17 @@ def _rho(noises: _Noises) -> Fraction:
 
 
 def _shift(noises: _Noises) -> Fraction:
-    """What discrete noise costs more than continuous noise, over all of these."""
+    """Add up what discrete noise costs more than continuous noise."""
     return sum((times * noise.lattice_shift for noise, times in noises), Fraction(0))
 
 
 def _joint_sensitivity(noises: _Noises) -> float:
-    """The sensitivity, in units of σ, of the one Gaussian mechanism that these are together."""
+    """Compute the sensitivity, in units of σ, of the one Gaussian mechanism that these are together."""
     return math.nextafter(math.sqrt(_above(2 * _rho(noises))), math.inf)
 
 
 def _not_gaussian(history: History) -> list[RepeatedCost]:
-    """What has an ε, and a δ that adds up."""
+    """Select what has an ε, and a δ that adds up."""
     return [paid for paid in history if paid.cost.kind not in GAUSSIAN]
 
 
@@ -181,7 +181,7 @@ def _concentrated(rho: Fraction, others: Sequence[RepeatedCost], delta: Fraction
 
 
 def rho_to_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
-    """The ε at which a ρ-zCDP mechanism is (ε, δ)-private, rounded up.
+    """Compute the ε at which a ρ-zCDP mechanism is (ε, δ)-private, rounded up.
 
     Every α gives a true statement, so that the search for the best one need not be exact.
 
@@ -208,13 +208,13 @@ def rho_to_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def _below(exact: Fraction) -> float:
-    """A float that is not above an exact number."""
+    """Round an exact number down to a float."""
     near = float(exact)
     return near if Fraction(near) <= exact else math.nextafter(near, 0.0)
 
 
 def _above(exact: Fraction) -> float:
-    """A float that is not below an exact number."""
+    """Round an exact number up to a float."""
     near = float(exact)
     return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
 
@@ -256,7 +256,7 @@ def _pld_epsilon(history: History, delta: Fraction) -> Fraction | None:
 
 
 def _loss(pld: Any, cost: Cost, step: float) -> Any:  # noqa: ANN401
-    """The privacy loss of one release that is not Gaussian, without its δ, which is subtracted elsewhere."""
+    """Make the privacy loss of one release that is not Gaussian, without its δ."""
     make = pld.privacy_loss_distribution
     if cost.mechanism is not None and cost.kind in LAPLACE:
         ratio = _above(cost.mechanism.exact_sensitivity / cost.mechanism.exact_scale)

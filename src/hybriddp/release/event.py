@@ -22,7 +22,7 @@ EVERYBODY = "everybody"
 
 
 def groups(who: str) -> tuple[str, ...]:
-    """The groups of these users; another spelling would be another account."""
+    """Return the groups of these users; another spelling would be another account."""
     if who == EVERYBODY:
         return GROUPS
     if who not in GROUPS:
@@ -125,7 +125,7 @@ class Event:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Event":
-        """The event with these plain values, as `fields` gives them; an error if its cost is not one."""
+        """Read the plain values that `fields` gives; an error if the cost is not one."""
         read = dict(fields)
         if read.get("part") is not None:
             read["part"] = _part(**read["part"])
@@ -134,7 +134,7 @@ class Event:
         return cls(**read)
 
     def fields(self) -> dict[str, Any]:
-        """As plain values, without what is None."""
+        """Return plain values, without what is None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
@@ -192,7 +192,7 @@ class Spent:
 
     @classmethod
     def of(cls, privacy: Privacy) -> "Spent":
-        """All of (ε, δ)."""
+        """Take all of (ε, δ)."""
         return cls(privacy.exact_epsilon, privacy.exact_delta)
 
     def within(self, limit: "Spent") -> bool:
@@ -206,7 +206,7 @@ class Spent:
         return Spent(self.epsilon - other.epsilon, self.delta - other.delta)
 
     def at_least(self, other: "Spent") -> "Spent":
-        """The larger of both, of ε and of δ."""
+        """Return the larger of both, of ε and of δ."""
         return Spent(max(self.epsilon, other.epsilon), max(self.delta, other.delta))
 
     def __str__(self) -> str:

@@ -55,7 +55,7 @@ History = tuple[RepeatedCost, ...]
 
 
 def history(costs: Iterable[Cost] | Mapping[Cost, int]) -> History:
-    """The history in which each of these costs was paid once, or as often as a mapping says."""
+    """Make the history in which each cost was charged once, or as often as a mapping says."""
     counts = Counter(costs)
     ordered = sorted(counts, key=lambda cost: (cost.epsilon, cost.delta, repr(cost.mechanism)))
     return tuple(RepeatedCost(cost, counts[cost]) for cost in ordered)
@@ -120,7 +120,7 @@ class Exposure:
         self._partitions: defaultdict[str, _Partition] = defaultdict(_Partition)
 
     def add(self, event: Event) -> None:
-        """One more event."""
+        """Add an event."""
         self._change(event, 1)
 
     def remove(self, event: Event) -> None:
@@ -195,7 +195,7 @@ def _count(counts: Counter[_T], what: _T, times: int) -> None:
 
 
 def _costs(charges: Iterable[tuple[_Charge, int]]) -> Counter[Cost]:
-    """The same counts of exact costs: different texts may stand for the same number."""
+    """Count exact costs, since different texts may stand for the same number."""
     costs: Counter[Cost] = Counter()
     for charge, times in charges:
         costs[_cost(*charge)] += times
@@ -203,7 +203,7 @@ def _costs(charges: Iterable[tuple[_Charge, int]]) -> Counter[Cost]:
 
 
 def _undominated(kinds: Iterable[frozenset[tuple[_Charge, int]]]) -> list[Counter[Cost]]:
-    """The histories that are not contained in another one; if these are too many to combine, a few more than 64."""
+    """Select histories that no other one contains; a few more than 64 if they are too many to combine."""
     found: list[Counter[Cost]] = []
     for mine in sorted(map(_costs, kinds), key=Counter.total, reverse=True):  # whatever contains it comes before it
         if not any(mine <= other for other in found):

@@ -120,7 +120,7 @@ class MechanismRecord:
             raise ParameterError("mechanism", expected, self, remedy="Claim what the noise costs, or add more of it.")
 
     def _least_delta(self, privacy: Privacy) -> float:
-        """A δ that this Gaussian noise has at least: its loss is no further *below* that of continuous noise."""
+        """Bound δ of this Gaussian noise from below: its loss is no further *below* that of continuous noise."""
         epsilon = float(privacy.exact_epsilon + self.lattice_shift)
         return float(gaussian_delta(epsilon=epsilon, sensitivity=(2 * float(self.rho)) ** 0.5, sigma=1.0))
 

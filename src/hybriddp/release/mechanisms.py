@@ -49,7 +49,7 @@ class Mechanism:
         return laplace_variance(self.scale)
 
     def draw(self, shape: tuple[int, ...], random_state: int | np.random.Generator | None) -> NDArray[np.int64]:
-        """Independent draws. With a ``random_state`` they can be repeated, and hide nothing."""
+        """Draw independently. With a ``random_state`` draws can be repeated, and hide nothing."""
         if random_state is None:
             return np.array(_measurement(self)([0] * math.prod(shape)), np.int64).reshape(shape)
         generator = simulation_generator(random_state, "release")
@@ -72,7 +72,7 @@ def mechanism_for(privacy: Privacy, sensitivity: int = UNITS, *, size: int = 1) 
 
 @lru_cache(maxsize=256)
 def laplace_scale(sensitivity: int, privacy: Privacy) -> float:
-    """The smallest scale of discrete Laplace noise for this ε, by OpenDP's privacy map."""
+    """Find the smallest scale of discrete Laplace noise for this ε, by OpenDP's privacy map."""
     scale = float(sensitivity / privacy.exact_epsilon)
     while Fraction(_measurement(Mechanism("discrete-laplace", scale)).map(sensitivity)) > privacy.exact_epsilon:
         scale = math.nextafter(scale, math.inf)
@@ -80,7 +80,7 @@ def laplace_scale(sensitivity: int, privacy: Privacy) -> float:
 
 
 def laplace_variance(scale: float) -> float:
-    """The variance of discrete Laplace noise, a little less than twice the square of its scale."""
+    """Compute the variance of discrete Laplace noise, a little less than twice its squared scale."""
     return 1 / (2 * math.sinh(1 / (2 * scale)) ** 2)
 
 
@@ -115,7 +115,7 @@ def _measurement(mechanism: Mechanism) -> Any:  # noqa: ANN401
 
 
 def import_opendp() -> Any:  # noqa: ANN401
-    """The library that draws the noise."""
+    """Import the library that draws the noise."""
     # Here, because not every command needs it; and not its prelude, which imports all of scikit-learn on the way.
     from opendp import combinators, domains, measurements, metrics, mod
 

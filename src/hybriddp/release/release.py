@@ -284,7 +284,7 @@ def _add_noise(statistic: Statistic, noise: Mechanism, random_state: Seed) -> ND
 def _shown_items(
     statistic: OpenStatistic, rule: ThresholdRule, random_state: Seed
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Items whose noisy count reaches the threshold, and candidates, with these counts."""
+    """Select items whose noisy count reaches the threshold, and candidates, with these counts."""
     # Sorted, so that seeded noise does not depend on the order of the data either.
     public = set(statistic.candidates)
     seen = sorted(public | statistic.counts.keys())

@@ -76,7 +76,7 @@ class ThresholdRule:
 
     @classmethod
     def of(cls, privacy: Privacy) -> "ThresholdRule":
-        """The least noise and the lowest threshold that keep the promise."""
+        """Find the least noise and the lowest threshold that keep the promise."""
         require_delta(privacy)
         return _rule(privacy)
 

@@ -125,9 +125,11 @@ def far_apart(what: str, *, tied: bool) -> str:
     )
 
 
-def participation(n_trusted: int, n_local: int) -> str:
-    """Say how many users were in each group."""
-    return f"Of {n_trusted + n_local:,} users {n_trusted:,} trusted the curator and {n_local:,} reported locally."
+def participation(n_trusted: int, n_local: int, left_out: str = "") -> str:
+    """Say how many users were in each group, and why others were left out if any may have been."""
+    sizes = f"Of {n_trusted + n_local:,} users {n_trusted:,} trusted the curator and {n_local:,} reported locally."
+    public = f" These numbers are public, and so is how many users were left out because {left_out}."
+    return sizes + (public if left_out else "")
 
 
 def trusted_weight(n_trusted: int, n_local: int, least: float, most: float) -> str:

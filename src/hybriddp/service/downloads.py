@@ -28,28 +28,17 @@ def result_rows(result: Mapping[str, Any]) -> list[ResultRow]:
 
     Examples
     --------
-    >>> result_rows({"estimate": {"study": "minutes", "value": 37.0, "interval_95": [35.0, 39.0]}})
+    >>> result_rows({"estimate": {"rows": [{"name": "mean", "value": 37.0, "lower": 35.0, "upper": 39.0}]}})
     [ResultRow(label='mean', value=37.0, lower=35.0, upper=39.0)]
     """
     found = result["estimate"]
-    if "value" in found:
-        alone = [
-            ResultRow(f"{one['group']} group alone", one["value"], *one["interval_95"])
-            for one in result.get("groups", [])  # results of before have none
-        ]
-        return [ResultRow("mean", found["value"], *found["interval_95"]), *alone]
     if "parts" in found:
-        return [ResultRow(str(one["users"]["key"]), one["value"], *one["interval_95"]) for one in found["parts"]]
-    if "quantiles" in found:
-        return [ResultRow(f"p{100 * one['q']:g}", one["value"], *one["interval_95"]) for one in found["quantiles"]]
-    if "centers" in found:
+        rows = [{**row, "name": one["users"]["key"]} for one in found["parts"] for row in one["rows"]]
+    elif "centers" in found:
         return _center_rows(found)
-    return _share_rows(found)
-
-
-def _share_rows(shares: Mapping[str, Any]) -> list[ResultRow]:
-    columns = (shares["items"], shares["shares"], shares["lower"], shares["upper"])
-    return [ResultRow(str(item), *numbers) for item, *numbers in zip(*columns, strict=True)]
+    else:
+        rows = [*found["rows"], *result.get("groups", [])]
+    return [ResultRow(str(row["name"]), row["value"], row["lower"], row["upper"]) for row in rows]
 
 
 def _center_rows(clusters: Mapping[str, Any]) -> list[ResultRow]:

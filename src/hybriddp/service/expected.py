@@ -2,18 +2,17 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hybriddp.errors import HybridDPError
-from hybriddp.planning import plan_frequencies, plan_quantiles
-from hybriddp.planning.evaluate import OURS, errors
-from hybriddp.planning.scenario import scenario_of
-from hybriddp.reporting.wording import percent
+from hybriddp.planning import plan
 from hybriddp.service.kinds import study_kind
 
 __all__ = ["EXPECTED_HEADINGS", "ExpectedRow", "expected_error", "expected_rows"]
 
 EXPECTED_HEADINGS = ("People", "Trusted", "Local", "Typical error")
+_ASSUMED: dict[str, dict[str, Any]] = {"mean": {}, "frequency": {"slope": 0}, "distribution": {}}
+"""What is assumed of each kind of study that has a plan."""
 _FEW = (100, 10_000)  # people of either group, from whom multiples are taken while there are hardly any
 
 
@@ -79,34 +78,10 @@ def _words(error: Callable[[int, int], str], n_trusted: int, n_local: int) -> st
 
 
 def _planner(text: str) -> Callable[[int, int], str] | None:
-    """What gives a kind's error for group sizes, in words."""
+    """Return the function that gives a kind's error for group sizes, in words."""
     kind = study_kind(text)
-    study = getattr(kind, "study", None)
-    epsilon, delta = kind.privacy.epsilon, kind.privacy.delta
-
-    def mean(t: int, n: int) -> str:
-        wanted = scenario_of(
-            n_users=t + n,
-            trusted_fraction=t / (t + n),
-            epsilon=epsilon,
-            delta=delta,
-            bounds=study.bounds,  # type: ignore[union-attr]
-            sd_at_most=study.sd_at_most,  # type: ignore[union-attr]
-        )
-        return str(errors(wanted)[OURS])
-
-    def shares(t: int, n: int) -> str:
-        items = len(study.names)  # type: ignore[union-attr]
-        made = plan_frequencies(n_users=t + n, trusted_fraction=t / (t + n), epsilon=epsilon, n_items=items, slope=0)
-        return f"{percent(made.rmse(items), 2)} of the users"
-
-    def ranks(t: int, n: int) -> str:
-        made = plan_quantiles(
-            n_users=t + n,
-            trusted_fraction=t / (t + n),
-            epsilon=epsilon,
-            bounds=study.bounds,  # type: ignore[union-attr]
-        )
-        return f"{percent(made.rank_error, 2)} of the users"
-
-    return {"mean": mean, "frequency": shares, "distribution": ranks}.get(kind.name)
+    assumed = _ASSUMED.get(kind.name)
+    if assumed is None:
+        return None
+    study: Any = getattr(kind, "study", None)
+    return lambda t, n: plan(study, n_users=t + n, trusted_fraction=t / (t + n), **assumed).typical_error

@@ -13,9 +13,10 @@ from time import monotonic
 from urllib.parse import urlencode
 
 from hybriddp.errors import HybridDPError, ParameterError
-from hybriddp.planning import Plan, plan
+from hybriddp.mean import MeanStudy
+from hybriddp.planning import MeanPlan, plan
 from hybriddp.planning.curves import EPSILON, OPT_INS, ErrorCurves, error_curves
-from hybriddp.planning.words import assumption, headline, promise
+from hybriddp.planning.words import assumption, promise
 from hybriddp.service.problems import Refusal
 
 __all__ = ["EXAMPLE", "LABELS", "PlanRequest", "Planned", "Planner", "plan_now", "read_number"]
@@ -103,7 +104,7 @@ class Planned:
     """A plan and its curves; or, in words and by field, why there is none. Under "" stands what belongs to no field."""
 
     request: PlanRequest
-    plan: Plan | None
+    plan: MeanPlan | None
     curves: ErrorCurves | None
     problems: Mapping[str, str]
 
@@ -113,7 +114,7 @@ class Planned:
     @property
     def answer(self) -> tuple[str, ...]:
         """The answer in three lines; nothing if there is no plan."""
-        return () if self.plan is None else headline(self.plan)
+        return () if self.plan is None else self.plan.headline()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -131,11 +132,11 @@ def plan_now(request: PlanRequest) -> Planned:
     if not users.is_integer():
         return Planned(request, None, None, {"users": "Users: a whole number is needed."})
     try:
+        bounds = (numbers["lower"] or 0.0, numbers["upper"] or 0.0)
         made = plan(
+            MeanStudy("plan", bounds=bounds, epsilon=texts["epsilon"].replace(",", "")),
             n_users=int(users),
             trusted_fraction=(numbers["opt_ins"] or 0.0) / 100,
-            epsilon=texts["epsilon"].replace(",", ""),
-            bounds=(numbers["lower"] or 0.0, numbers["upper"] or 0.0),
             sd=numbers.get("sd"),
             mean=numbers.get("mean"),
         )

@@ -9,7 +9,7 @@ For items that nobody knows beforehand there is `hybriddp.items`.
 from hybriddp.shares.blend import Blend, blend, project_to_simplex
 from hybriddp.shares.categories import OTHER
 from hybriddp.shares.divergence import ShareDivergence
-from hybriddp.shares.estimate import Frequencies, ShareRow
+from hybriddp.shares.estimate import Frequencies
 from hybriddp.shares.explain import counts_diagnostics
 from hybriddp.shares.law import GroupShares, ShareIntervals
 from hybriddp.shares.oracle import frequency_channel
@@ -27,7 +27,6 @@ __all__ = [
     "PublishedShares",
     "ShareDivergence",
     "ShareIntervals",
-    "ShareRow",
     "TrustedSummary",
     "blend",
     "counts_diagnostics",

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.errors import DataError
 from hybriddp.shares.divergence import ShareDivergence, compare_groups
 from hybriddp.shares.law import GroupShares, ShareIntervals, ShareLaw, quantile
@@ -125,6 +125,12 @@ class Blend:
         lower = np.minimum(np.where(alone, honest.lower, lower), shares)
         upper = np.maximum(np.where(alone, honest.upper, upper), shares)
         return ShareIntervals(lower, upper, level)
+
+    def reordered(self, order: IntArray) -> "Blend":
+        """Return the same blend with its categories in another order."""
+        trusted, local = (group and group.reordered(order) for group in (self.trusted, self.local))
+        gap = self.divergence and self.divergence.reordered(order)
+        return replace(self, trusted=trusted, local=local, weight=self.weight[order], divergence=gap)
 
     def _half_a_user(self, w: FloatArray) -> FloatArray:
         """By how much half a user of the group in which they weigh more moves each share."""

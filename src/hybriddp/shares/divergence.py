@@ -37,15 +37,16 @@ leave of 1, so it is expected to be smaller by as much as theirs are expected to
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.shares.law import GroupShares
+from hybriddp.study.comparison import LARGEST_Z, Comparison
 from hybriddp.study.intervals import exceeds
 
-_LARGEST_Z = 37.0  # beyond, a probability is 0 in floating point
 _FORGIVEN = 0.05
 _TOPS = 16
 _STEPS = 6
@@ -53,8 +54,10 @@ _LEAST = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ShareDivergence:
+class ShareDivergence(Comparison):
     """How far the two groups' private shares are apart, and what was done about it."""
+
+    what: ClassVar[str] = "shares"
 
     z: float
     """Of all categories together, as standard errors: a normal variable is that large, to either side, as often."""
@@ -76,33 +79,20 @@ class ShareDivergence:
         """Which categories differ so much that the trusted group's extra weight yielded."""
         return self.kept < 1
 
-    @property
-    def differ(self) -> bool:
-        """Whether all together are more than two standard errors apart, as by chance alone in 5 % of studies."""
-        return self.z > 2
-
-    @property
-    def clearly_differ(self) -> bool:
-        """Whether they are more than four standard errors apart, which chance does not explain."""
-        return self.z > 4
-
     def limited(self, limit: FloatArray) -> "ShareDivergence":
         """With weights that yield from these numbers of standard errors on."""
         return replace(self, kept=(limit / np.maximum(np.abs(self.item_z), limit)) ** 2)
 
+    def reordered(self, order: IntArray) -> "ShareDivergence":
+        """Return the same comparison with its categories in another order."""
+        arrays = (self.differences, self.item_z, self.laplace_fraction, self.kept)
+        return ShareDivergence(self.z, *(array[order] for array in arrays))
+
     @property
-    def verdict(self) -> str:
-        """Whether the groups agree, in plain words."""
-        if self.z < 2:
-            return "The two groups' shares agree within what chance explains."
-        size = "slightly" if self.z < 4 else "clearly"
-        apart = f"{self.z:.1f}" if self.z < _LARGEST_Z else f"more than {_LARGEST_Z:g}"
+    def effect(self) -> str:
+        """What the difference did to the trusted group's weights."""
         n, k = int(np.count_nonzero(self.differing)), len(self.kept)
-        kept = f" For {n:,} of {k:,} shares the trusted group's extra weight was reduced." if n else ""
-        return (
-            f"The two groups' shares differ {size} ({apart} standard errors): those who trust may be other people than "
-            f"those who do not.{kept}"
-        )
+        return f"For {n:,} of {k:,} shares the trusted group's extra weight was reduced." if n else ""
 
 
 def compare_groups(trusted: GroupShares, local: GroupShares, f: FloatArray) -> ShareDivergence:
@@ -132,7 +122,7 @@ def _standard_errors(tail: float) -> float:
     """How many standard errors a normal variable exceeds, to either side, with this probability."""
     from scipy.special import ndtri
 
-    return float(np.clip(-ndtri(tail / 2), 0.0, _LARGEST_Z)) + 0.0  # no minus zero, and infinity for a tail of 0
+    return float(np.clip(-ndtri(tail / 2), 0.0, LARGEST_Z)) + 0.0  # no minus zero, and infinity for a tail of 0
 
 
 def _largest(z: FloatArray, laplace: FloatArray) -> float:

@@ -15,13 +15,13 @@ no width, and covers more often, not less.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from hybriddp import _check
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.grid import read_only
 from hybriddp.release.release import ReleasedNumbers
 from hybriddp.shares.listing import Listing
@@ -71,6 +71,12 @@ class GroupShares:
         scale = n_users * (hit - miss) ** 2
         noise, slope = miss * (1 - miss) / scale, (hit * (1 - hit) - miss * (1 - miss)) / scale
         return cls(n_users, shares, noise, slope, offset=miss / (hit - miss) if single else 0.0)
+
+    def reordered(self, order: IntArray) -> "GroupShares":
+        """Return the same shares with the categories in another order."""
+        noise, slope = (x[order] if isinstance(x, np.ndarray) else x for x in (self.noise, self.slope))
+        listing = self.listing and self.listing.reordered(order)
+        return replace(self, shares=self.shares[order], noise=noise, slope=slope, listing=listing)
 
     def variance(self, f: FloatArray) -> FloatArray:
         """Of each share, if ``f`` are the true ones: sampling and noise."""

@@ -61,21 +61,6 @@ class FrequencyOracle:
         self.channel, self.n_categories = channel, n_categories
 
     @property
-    def n_codes(self) -> int:
-        """Reports are integers from 0 to below this."""
-        return self.channel.n_codes
-
-    @property
-    def n_counts(self) -> int:
-        """Number of counts that summarize all reports."""
-        return self.n_codes
-
-    @property
-    def report_bytes(self) -> int:
-        """Number of bytes of a report."""
-        return self.channel.report_bytes
-
-    @property
     def hit(self) -> float:
         """$p$: how likely a report is to support its own category."""
         return self.channel.hit_probability
@@ -96,7 +81,7 @@ class FrequencyOracle:
 
     def tally(self, codes: NDArray[Any]) -> IntArray:
         """Count valid reports, by code or by bit; counts add up."""
-        return np.bincount(codes.astype(np.int64, copy=False), minlength=self.n_counts).astype(np.int64)
+        return np.bincount(codes.astype(np.int64, copy=False), minlength=self.channel.n_codes).astype(np.int64)
 
     def supports(self, counts: IntArray) -> IntArray:
         """Count the reports that support each category."""
@@ -148,10 +133,6 @@ class SubsetOracle(FrequencyOracle):
 class UnaryOracle(FrequencyOracle):
     """Unary encoding: bit *i* of a report, which is one integer, supports category *i*."""
 
-    @property
-    def n_counts(self) -> int:
-        return self.n_categories
-
     def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
         rows = self.channel.sample(categories, random_state=random_state)
         codes = np.zeros((len(rows), 8), np.uint8)
@@ -159,10 +140,10 @@ class UnaryOracle(FrequencyOracle):
         return codes.view("<u8")[:, 0].astype(np.int64)
 
     def tally(self, codes: NDArray[Any]) -> IntArray:
-        counts = np.zeros(self.n_counts, np.int64)
+        counts = np.zeros(self.n_categories, np.int64)
         for start in range(0, len(codes), _UNPACKED):
             rows = codes[start : start + _UNPACKED].astype("<u8").view(np.uint8).reshape(-1, 8)
-            bits = np.unpackbits(rows, axis=1, count=self.n_counts, bitorder="little")
+            bits = np.unpackbits(rows, axis=1, count=self.n_categories, bitorder="little")
             counts += bits.sum(axis=0, dtype=np.int64)
         return counts
 
@@ -262,7 +243,7 @@ def frequency_channel(epsilon: str, n_categories: int, *, max_bytes: int | None 
     ChoiceResponse(epsilon='1', n_codes=32)
     """
     most = 8 if max_bytes is None else _check.integer("max_bytes", max_bytes, at_least=1)
-    oracles = [oracle for oracle in candidates(epsilon, n_categories) if oracle.report_bytes <= most]
+    oracles = [oracle for oracle in candidates(epsilon, n_categories) if oracle.channel.report_bytes <= most]
     if not oracles:
         remedy = "No report of so few bytes tells so many categories apart."
         raise ParameterError("max_bytes", f"larger for {n_categories:,} categories", max_bytes, remedy=remedy)

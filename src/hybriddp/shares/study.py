@@ -158,14 +158,9 @@ class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
     # From items to an answer
 
     @property
-    def n_codes(self) -> int:
-        """Number of different reports."""
-        return self.oracle.n_codes
-
-    @property
     def n_counts(self) -> int:
         """Number of counts that summarize all reports."""
-        return self.oracle.n_counts
+        return len(self.domain) if self.reports_are_bits else self.n_codes
 
     @property
     def reports_are_bits(self) -> bool:

@@ -3,15 +3,19 @@
 Simulation only: it knows every raw value and its randomness is seeded. Nothing here is a private release.
 """
 
-from hybriddp.simulation.outcome import Outcome, Simulation
-from hybriddp.simulation.quantiles import QuantileOutcome, QuantileSimulation, simulate_quantiles
+from hybriddp.simulation.mean import MeanOutcome, MeanSimulation
+from hybriddp.simulation.quantiles import QuantileOutcome, QuantileSimulation
+from hybriddp.simulation.shares import ShareOutcome, ShareSimulation
 from hybriddp.simulation.simulate import simulate
+from hybriddp.simulation.trials import Simulation
 
 __all__ = [
-    "Outcome",
+    "MeanOutcome",
+    "MeanSimulation",
     "QuantileOutcome",
     "QuantileSimulation",
+    "ShareOutcome",
+    "ShareSimulation",
     "Simulation",
     "simulate",
-    "simulate_quantiles",
 ]

@@ -5,13 +5,11 @@ group, cell, row and code is drawn instead; every step is the exact law of the c
 
 - who trusts: a multivariate hypergeometric draw from a fixed population, or a multinomial one from a distribution;
 - to which edge of their cell users are rounded (`WindowChannel.rows`): binomial; to which row from there: binomial;
-- which code the row gives: multinomial;
-- the sum of $k$ discrete Laplace variables: the difference of two negative binomial ones.
+- which code the row gives: multinomial.
 
 A trial with a million users takes a few milliseconds, whatever their number.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.window_channel import CELL_BITS, CELLS, SHARE_BITS, WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS, Grid
@@ -30,15 +27,15 @@ _PART_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class ValueCounts:
     """People by their value: the distinct values, in units of a grid, and how many people have each."""
 
     units: Counts = field(repr=False)  # they may be real people's
     users: Counts = field(repr=False)
 
     @classmethod
-    def of(cls, values: ArrayLike, bounds: tuple[float, float]) -> "Crowd":
-        """The people with these values; missing ones are an error."""
+    def of(cls, values: ArrayLike, bounds: tuple[float, float]) -> "ValueCounts":
+        """Count people by their value; missing values are an error."""
         placed = Grid.of(bounds).place(values)
         if placed.rejected or len(placed.units) < 2:
             raise DataError(
@@ -49,12 +46,12 @@ class Crowd:
 
     @property
     def count(self) -> int:
-        """How many people there are."""
+        """Number of people."""
         return int(self.users.sum())
 
     @property
     def total(self) -> int:
-        """The sum of their values, in units; in two parts, since that of very many people does not fit into 64 bits."""
+        """Sum of their values, in units; in two parts, since that of very many people does not fit into 64 bits."""
         many, few = self.users >> _PART_BITS, self.users & ((1 << _PART_BITS) - 1)
         return (int(self.units @ many) << _PART_BITS) + int(self.units @ few)
 
@@ -71,34 +68,34 @@ class Crowd:
 
     @property
     def split_variance(self) -> float:
-        """The same with divisor n - 1: what the formulas need if these very people are split at random."""
+        """Variance with divisor n - 1, which the formulas need if these very people are split at random."""
         return self.variance * self.count / (self.count - 1)
 
-    def split(self, n_trusted: int, rng: np.random.Generator) -> "tuple[Crowd, Crowd]":
-        """Who trusts and who does not: everybody equally likely."""
+    def split(self, n_trusted: int, rng: np.random.Generator) -> "tuple[ValueCounts, ValueCounts]":
+        """Draw who trusts and who does not, everybody equally likely."""
         trusted = rng.multivariate_hypergeometric(self.users, n_trusted, method="marginals")
-        return Crowd(self.units, trusted), Crowd(self.units, self.users - trusted)
+        return ValueCounts(self.units, trusted), ValueCounts(self.units, self.users - trusted)
 
-    def draw(self, n_users: int, rng: np.random.Generator) -> "Crowd":
-        """Other people, drawn independently from the distribution that this crowd is."""
-        return Crowd(self.units, rng.multinomial(n_users, self.users / self.count))
+    def draw(self, n_users: int, rng: np.random.Generator) -> "ValueCounts":
+        """Draw other people independently from the distribution of these."""
+        return ValueCounts(self.units, rng.multinomial(n_users, self.users / self.count))
 
 
-def code_counts(channel: WindowChannel, crowd: Crowd, rng: np.random.Generator) -> Counts:
-    """How many of the crowd's reports have each code: the law of counting what ``channel.sample`` gives."""
+def code_counts(channel: WindowChannel, crowd: ValueCounts, rng: np.random.Generator) -> Counts:
+    """Draw how many reports have each code, by the law of counting what ``channel.sample`` gives."""
     rows = _users_by_row(channel, crowd, lambda users, p: rng.binomial(users.astype(np.int64), p))
     some = np.flatnonzero(rows)
     return np.asarray(rng.multinomial(rows[some].astype(np.int64), channel.probabilities[some]).sum(axis=0))
 
 
-def code_frequencies(channel: WindowChannel, crowd: Crowd) -> FloatArray:
-    """The expected relative frequency of each code among the crowd's reports: the mean of `code_counts`."""
+def code_frequencies(channel: WindowChannel, crowd: ValueCounts) -> FloatArray:
+    """Return the expected relative frequency of each code among reports: the mean of `code_counts`."""
     rows = _users_by_row(channel, crowd, lambda users, p: users * p)
     return np.asarray(rows @ channel.probabilities / crowd.count)
 
 
-def _users_by_row(channel: WindowChannel, crowd: Crowd, rounded_up: Callable[..., NDArray[Any]]) -> NDArray[Any]:
-    """How many users report from each row, where ``rounded_up(users, p)`` of them go to the higher edge and row."""
+def _users_by_row(channel: WindowChannel, crowd: ValueCounts, rounded_up: Callable[..., NDArray[Any]]) -> NDArray[Any]:
+    """Count users by the row they report from; ``rounded_up(users, p)`` of them go to the higher edge and row."""
     cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
     up = rounded_up(crowd.users, inside / (1 << CELL_BITS))
     edges = np.bincount(cell, crowd.users - up, CELLS + 2) + np.bincount(cell + 1, up, CELLS + 2)
@@ -107,10 +104,3 @@ def _users_by_row(channel: WindowChannel, crowd: Crowd, rounded_up: Callable[...
     row, n = entry >> SHARE_BITS, channel.n_rows
     higher = rounded_up(users, (entry & ((1 << SHARE_BITS) - 1)) / (1 << SHARE_BITS))
     return np.bincount(row, users - higher, n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), higher, n)
-
-
-def laplace_total(channel: DiscreteLaplace, crowd: Crowd, rng: np.random.Generator) -> int:
-    """The sum of the crowd's reports with discrete Laplace noise (but for the clamp, e^500 standard scales away)."""
-    stop = -math.expm1(-channel.rate)
-    plus, minus = rng.negative_binomial(crowd.count, stop), rng.negative_binomial(crowd.count, stop)
-    return crowd.total + int(plus) - int(minus)

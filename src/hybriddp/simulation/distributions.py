@@ -30,7 +30,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, raise_unchained
 from hybriddp.grid import UNITS, Grid, as_floats
-from hybriddp.simulation.crowd import Crowd
+from hybriddp.simulation.crowd import ValueCounts
 
 _MASS = 10**15  # how many people stand for the whole law: smaller probabilities than one of them are left out
 _LEVELS = np.arange(1, 1000) / 1000
@@ -61,15 +61,15 @@ _ALL_FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class SimulatedPopulation:
-    """Where the users of a simulation come from."""
+    """Population from which the users of a simulation are drawn."""
 
-    crowd: Crowd  # their values, clamped to the bounds
+    values: ValueCounts  # their values, clamped to the bounds
     outside: float  # which fraction of the values lies outside of the bounds
     mean: float  # before clamping, in the units of the values
 
 
-def named(text: str, bounds: tuple[float, float] = (0.0, 1.0)) -> Crowd:
-    """The distribution of that name, for example ``"beta(10, 10)"``, clamped to the bounds.
+def named(text: str, bounds: tuple[float, float] = (0.0, 1.0)) -> ValueCounts:
+    """Return the distribution of a name, for example ``"beta(10, 10)"``, clamped to the bounds.
 
     Examples
     --------
@@ -78,20 +78,20 @@ def named(text: str, bounds: tuple[float, float] = (0.0, 1.0)) -> Crowd:
     >>> named("normal(60, 10)", bounds=(0, 240)).mean  # on the unit range
     0.25
     """
-    return population(text, bounds).crowd
+    return population(text, bounds).values
 
 
 def population(data: ArrayLike | str, bounds: tuple[float, float]) -> SimulatedPopulation:
-    """People with these values, or of the distribution of that name, with what the bounds do to them.
+    """Return people with these values, or of a named distribution, and what the bounds do to them.
 
     Examples
     --------
-    >>> found = population("normal(40, 20)", bounds=(0, 240))
-    >>> found.outside, found.mean
+    >>> people = population("normal(40, 20)", bounds=(0, 240))
+    >>> people.outside, people.mean
     (0.02275, 40.0)
     """
     if not isinstance(data, str):
-        crowd, given = Crowd.of(data, bounds), as_floats(data)
+        crowd, given = ValueCounts.of(data, bounds), as_floats(data)
         outside = np.count_nonzero((given < bounds[0]) | (given > bounds[1])) / given.size
         return SimulatedPopulation(crowd, float(outside), math.fsum(given.ravel().tolist()) / given.size)
     grid = Grid.of(bounds)
@@ -111,7 +111,7 @@ def _bernoulli(grid: Grid, p: float) -> SimulatedPopulation:
     if 0 < p < _LEAST_PROBABILITY:
         raise ParameterError("p", f"0 or at least {_LEAST_PROBABILITY:g}", p)
     upper = round(p * _MASS)
-    crowd = Crowd(np.array([0, UNITS]), np.array([_MASS - upper, upper]))
+    crowd = ValueCounts(np.array([0, UNITS]), np.array([_MASS - upper, upper]))
     return SimulatedPopulation(crowd, 0.0, grid.lower + p * grid.width)
 
 
@@ -122,7 +122,7 @@ def _continuous(family: str, grid: Grid, numbers: list[float]) -> SimulatedPopul
 
 
 def _law(family: str, grid: Grid, one: float, other: float = 0.0) -> Any:  # noqa: ANN401  (scipy has no types)
-    """A frozen distribution of scipy; positive values by their own mean and sd, not by those of their logarithms."""
+    """Return a frozen distribution of scipy; positive values by their own mean and sd, not of their logarithms."""
     from scipy import stats
 
     if family == "beta":
@@ -145,8 +145,8 @@ def _law(family: str, grid: Grid, one: float, other: float = 0.0) -> Any:  # noq
     return stats.lognorm(spread**0.5, scale=one * math.exp(-spread / 2))
 
 
-def _crowd_of(law: Any, grid: Grid) -> Crowd:  # noqa: ANN401  (a frozen distribution of scipy)
-    """People whose values have this law, clamped to the bounds of the grid."""
+def _crowd_of(law: Any, grid: Grid) -> ValueCounts:  # noqa: ANN401  (a frozen distribution of scipy)
+    """Return people whose values have this law, clamped to the bounds of the grid."""
     levels = [law.ppf(_LEVELS), law.ppf(_RARE), law.isf(_RARE), grid.lower + grid.width * _DISTANCES]
     inside = np.clip(np.concatenate(levels), grid.lower, grid.upper)
     edges: FloatArray = np.unique(np.append(inside, [grid.lower, grid.upper]))
@@ -164,11 +164,11 @@ def _crowd_of(law: Any, grid: Grid) -> Crowd:  # noqa: ANN401  (a frozen distrib
     # Whole people, those with the same value together.
     units, which = np.unique(grid.place(values).units.astype(np.int64), return_inverse=True)
     users = np.rint(np.bincount(which, masses) / masses.sum() * _MASS).astype(np.int64)
-    return Crowd(units[users > 0], users[users > 0])
+    return ValueCounts(units[users > 0], users[users > 0])
 
 
 def _read(text: str) -> tuple[str, list[float]]:
-    """The family and its parameters; no family if it is not written like one."""
+    """Return the family and its parameters; no family if it is not written like one."""
     spelled = text.replace(" ", "").lower()
     if spelled == "uniform":
         return "beta", [1.0, 1.0]

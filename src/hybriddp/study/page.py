@@ -59,7 +59,11 @@ def parts_table(results: Sequence["Result"], *, warned: bool = True) -> "Table":
 
     doubtful = [f"{result.title}: {warning}" for result in results for warning in result.warnings if warned]
     headings = ("", "trusted", "local", *results[0].part_cells()[0], "groups")
-    view = empty_table([*doubtful, results[0].study.name], headings, results[0].notes())
+    view = empty_table(
+        [*doubtful, results[0].study.name],
+        headings,
+        list(dict.fromkeys(note for result in results for note in result.notes())),
+    )
     for result in results:
         key = str(result.users.key) if result.users else result.study.name
         agree = "one only" if result.divergence is None else result.divergence.agreement

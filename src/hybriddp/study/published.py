@@ -78,8 +78,8 @@ class Row:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
         """Read what `to_dict` gave; `ValueError` if it is no row."""
-        step = content["step"]
-        row = cls(**{**content, "step": None if step is None else Fraction(repr(float(step)))})
+        plain, step = {field.name: content[field.name] for field in fields(cls)}, content["step"]
+        row = cls(**plain | {"step": None if step is None else Fraction(repr(float(step)))})
         if not (row.lower <= row.value <= row.upper and 0 < row.level < 1):
             raise ValueError("the interval does not hold the value")
         return row

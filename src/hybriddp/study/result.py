@@ -42,19 +42,11 @@ Step = Fraction | Decimal | str | float | None
 
 
 class PrivateStudy(Protocol):
-    """A study, as far as its results need it."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
+    """A study, as far as a statement needs it."""
 
     @property
     def privacy(self) -> Privacy:
         """What every user is promised."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +76,12 @@ class Statement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        plain = asdict(self)
-        seeded = plain.pop("seeded")
-        if not plain["already_charged"]:
-            del plain["already_charged"]
-        return {**plain, "private_release": not seeded}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Statement":
         """Read what `to_dict` gave."""
-        plain = dict(content)
-        return cls(seeded=not plain.pop("private_release"), **plain)
+        return cls(**content)
 
     def __str__(self) -> str:
         if self.seeded:
@@ -177,6 +164,10 @@ class Result(ABC):
     def _meaning(self) -> list[str]:
         """Explain whom the intervals are about and what they assume."""
 
+    def _left_out(self) -> str:
+        """Explain why users may have been left out."""
+        return "they have no value"
+
     def _weights(self) -> Sequence[float]:
         """List the weights on the trusted group's numbers."""
         return ()
@@ -255,7 +246,7 @@ class Result(ABC):
         """Explain what the answer assumes, how it came about and what it cost, a sentence each."""
         return [
             *self._meaning(),
-            participation(self.n_trusted, self.n_local),
+            participation(self.n_trusted, self.n_local, self._left_out()),
             *([] if self.tied else [UNTIED]),
             *self._groups(),
             *self._details(),

@@ -23,7 +23,7 @@ Work = Callable[[Iterator["pa.RecordBatch"]], Iterator[NDArray[Any]]]
 
 
 def computed(frame: Any, work: Work, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:  # noqa: ANN401
-    """What comes out of some work on a lazy frame of narwhals, as flat arrays of one type, in the order of the rows.
+    """Compute arrays of one type from the batches of a lazy frame, in the order of its rows.
 
     All of it has to be taken: some engines cannot do anything else in the meantime.
     """
@@ -51,7 +51,7 @@ class _Packed:
 
 
 def _batches(native: Any, kind: str) -> Iterator["pa.RecordBatch"]:  # noqa: ANN401
-    """The rows of a table that is in this process."""
+    """Read the rows of a table that is in this process."""
     pa = require_library("pyarrow", purpose="Reading a table in batches")
     if kind == "polars":
         if hasattr(native, "collect_batches"):

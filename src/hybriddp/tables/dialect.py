@@ -107,7 +107,7 @@ class Dialect:
 
 
 def declared(file: File, csv: CsvFormat) -> Dialect:
-    """What the options say alone: for JSON, and for remote files, whose prefix is not ours to fetch."""
+    """Take what the options say alone, for JSON and for remote files, whose prefix is not ours to fetch."""
     separator = csv.separator or ("\t" if file.format == ".tsv" else ",")
     decimal = csv.decimal or ("," if csv.thousands == "." else ".")
     certain = csv.decimal is not None or csv.thousands is not None
@@ -115,7 +115,7 @@ def declared(file: File, csv: CsvFormat) -> Dialect:
 
 
 def detect(file: File, csv: CsvFormat, wanted: Sequence[str], numbers: Sequence[str]) -> Dialect:
-    """How a file is written that must have the ``wanted`` columns, some of which hold ``numbers``."""
+    """Detect the dialect of a file with the ``wanted`` columns, some of which hold ``numbers``."""
     raw = read_bytes(file, PREFIX)
     encoding = csv.encoding or _encoding(file, raw)
     text = _decoded(file, raw, encoding)
@@ -133,7 +133,7 @@ def detect(file: File, csv: CsvFormat, wanted: Sequence[str], numbers: Sequence[
 
 
 def read_bytes(file: File, size: int = -1) -> bytes:
-    """The first bytes of a file, or all, decompressed."""
+    """Read the first bytes of a file, or all, decompressed."""
     if file.compression == "gzip":
         with gzip.open(file.name) as stream:
             return stream.read(size)
@@ -162,7 +162,7 @@ def _encoding(file: File, raw: bytes) -> str:
 
 
 def _decoded(file: File, raw: bytes, encoding: str) -> str:
-    """The prefix as text, without a last line that it cuts."""
+    """Decode the prefix, without a last line that it cuts."""
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(raw, final=len(raw) < PREFIX)
     except (UnicodeError, LookupError):
@@ -174,7 +174,7 @@ def _decoded(file: File, raw: bytes, encoding: str) -> str:
 
 
 def _separator(file: File, text: str, wanted: Sequence[str]) -> str:
-    """The separator by which the header has all columns that are wanted."""
+    """Find the separator by which the header has all wanted columns."""
     headers = {mark: _texts(text, mark, n_rows=0).columns for mark in SEPARATORS}
     headers = {mark: [name.strip() for name in names] for mark, names in headers.items()}
     fitting = [mark for mark, names in headers.items() if set(wanted) <= set(names)]
@@ -192,7 +192,7 @@ def _separator(file: File, text: str, wanted: Sequence[str]) -> str:
 
 
 def _texts(text: str, separator: str, n_rows: int | None = None) -> "pl.DataFrame":
-    """The prefix by the reader that will read the rest; without columns where it fails, since it will say so then."""
+    """Read the prefix as the rest will be read; without columns where that fails, since the reader will say so."""
     import polars as pl
 
     try:
@@ -227,7 +227,7 @@ def _marked(file: File, cells: "pl.DataFrame", dialect: Dialect, csv: CsvFormat)
 
 
 def _seen(frame: "pl.LazyFrame", csv: CsvFormat) -> dict[str, bool]:
-    """Find which marks stand in numbers of columns of texts: before fractions, between thousands, or either."""
+    """Find the marks before fractions, between thousands, or either, in columns of texts."""
     import polars as pl
 
     text = pl.all().str.strip_chars()

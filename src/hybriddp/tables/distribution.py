@@ -76,7 +76,7 @@ class DistributionQuery(NumberQuery):
 
 
 def with_bins(frame: Frame, bins: Bins) -> Frame:
-    """A lazy frame in which the column ``item`` has become bins, out of units.
+    """Turn the units in the column ``item`` of a lazy frame into bins.
 
     Tables in memory are looked up in numpy. Databases compare: each row with eight cuts, in a tree of cases, or divide
     where all bins are of one width.
@@ -103,14 +103,14 @@ def with_bins(frame: Frame, bins: Bins) -> Frame:
 
 
 def _divided(units: Cells) -> Cells:
-    """The bins of equal width: the two bounds are bins of their own."""
+    """Find the bins of equal width; the two bounds are bins of their own."""
     inner = (units - 1) * (N_BINS - 2) // (UNITS - 1) + 1
     last = nw.when(units == UNITS).then(nw.lit(N_BINS - 1, nw.Int64)).otherwise(inner)
     return nw.when(units == 0).then(nw.lit(0, nw.Int64)).otherwise(last)
 
 
 def _searched(units: Cells, cuts: list[int], first: int = 0) -> Cells:
-    """How many cuts are not above the units, by halves."""
+    """Count the cuts that are not above the units, by halves."""
     if not cuts:
         return nw.lit(first, nw.Int64)
     middle = len(cuts) // 2

@@ -35,7 +35,7 @@ CHUNK_BYTES = 1 << 27
 
 
 def require_library(name: str, *, purpose: str, extra: str = "tables") -> Any:  # noqa: ANN401
-    """A library, or an error that says how to get it."""
+    """Import a library, or raise an error that says how to get it."""
     try:
         return import_module(name)
     except ImportError:
@@ -43,7 +43,7 @@ def require_library(name: str, *, purpose: str, extra: str = "tables") -> Any:  
 
 
 def require_polars() -> Any:  # noqa: ANN401
-    """The library that reads and writes files."""
+    """Import the library that reads and writes files."""
     return require_library("polars", purpose="Reading and writing tables")
 
 
@@ -83,7 +83,7 @@ class TableSource:
 
     @classmethod
     def of(cls, table: Table, engine: str | None, wanted: Wanted) -> "TableSource":
-        """What was given, once it is known that the libraries and the files are there."""
+        """Open a source, once it is known that the libraries and the files are there."""
         names = file_names(table)
         if names is None and engine is not None:
             raise ParameterError("engine", "given for file names only: a dataframe has its own", engine)
@@ -94,7 +94,7 @@ class TableSource:
         return cls(table, names, [] if names is None else expand(names), reader, wanted)
 
     def reading(self) -> AbstractContextManager[None]:
-        """A context in which an engine's errors say nothing about the data, but where the first bad cell is."""
+        """Make errors of an engine say nothing about the data, but where the first bad cell is."""
         return reading(self.names, partial(bad_cell, self.files, self.wanted) if self.files else None)
 
     def frames(self) -> tuple[Any, ...]:
@@ -170,7 +170,7 @@ class Chunk(NamedTuple):
 
 
 def open_files(files: Sequence[File], engine: str, wanted: Wanted) -> list[Any]:
-    """One relation for all text files, and one for all Parquet files of a folder or of none."""
+    """Open one relation for all text files, and one for all Parquet files of a folder or of none."""
     scan = parquet_scan(engine)
     texts = [file for file in files if file.is_text]
     if any(file.remote for file in texts) and engine != "polars":
@@ -220,7 +220,7 @@ def read_columns(
     others: Sequence[str] = (),
     csv: CsvFormat | None = None,
 ) -> "pl.DataFrame":
-    """Columns of numbers, of items that are texts, and others, of a file, or of several named with ``*``."""
+    """Read columns of numbers, of items that are texts, and others, of files named with ``*``."""
     wanted = Wanted(numbers=columns, texts=items, others=others, items=items, csv=csv or CsvFormat())
     source = TableSource.of(path, None, wanted)
     parts = [frame.to_native().select(wanted.required) for frame in source.frames()]
@@ -233,7 +233,7 @@ def read_columns(
 
 
 def parquet_scan(engine: str) -> Callable[[list[str], str | None], Any]:
-    """What opens Parquet files, given the folder that they were found in; an error if its library is not there."""
+    """Return what opens Parquet files, given the folder that they were found in."""
     if engine == "polars":
         require_polars()
         return _scan_with_polars
@@ -250,7 +250,7 @@ def parquet_scan(engine: str) -> Callable[[list[str], str | None], Any]:
 
 
 def _scan_with_polars(names: list[str], root: str | None) -> "pl.LazyFrame":
-    """Parquet files as a lazy frame; folders between the files and their root may name partitions."""
+    """Scan Parquet files; folders between the files and their root may name partitions."""
     remote = any("://" in name for name in names)
     frame: pl.LazyFrame = require_polars().scan_parquet(names, glob=remote, hive_partitioning=root is not None)
     frame.collect_schema()  # what cannot be read is found now
@@ -277,7 +277,7 @@ def _row_groups(file: File, columns: Sequence[str]) -> Iterator[Chunk]:
 
 
 def require_columns(schema: Schema, columns: Sequence[str], numbers: Sequence[str]) -> None:
-    """Nothing, if a table has these columns, and some of them hold numbers; `DataError` if not."""
+    """Raise `DataError` unless a table has these columns, some of which hold numbers."""
     for column in columns:
         require_column(column, schema.names(), "The table")
     for column in numbers:
@@ -286,7 +286,7 @@ def require_columns(schema: Schema, columns: Sequence[str], numbers: Sequence[st
 
 
 def as_float(dtype: DataType, column: str) -> Cells:
-    """A column as floats: the nearest one, also for integers beyond 2^53, whose conversion some engines refuse."""
+    """Convert a column to the nearest floats, also integers beyond 2^53, which some engines refuse."""
     x = nw.col(column)
     if dtype == nw.Float64:
         return x
@@ -308,7 +308,7 @@ def is_finite(x: Cells) -> Cells:
 
 
 def whole_number(dtype: DataType, column: str, least: int, most: int) -> tuple[Cells, Cells, type[int] | type[float]]:
-    """A column, whether each cell is a whole number within these limits, and the type that it is compared in."""
+    """Return a column, whether each cell is a whole number within these limits, and the type to compare it in."""
     x = nw.col(column)
     if dtype.is_integer() and dtype not in (nw.UInt64, nw.Int128, nw.UInt128):
         x = x.cast(nw.Int64)
@@ -328,12 +328,12 @@ def floor_to_integer(x: Cells) -> Cells:
 
 
 def collect(frame: Frame) -> list[dict[str, Any]]:
-    """The rows of a small result."""
+    """Collect the rows of a small result."""
     streaming = {"engine": "streaming"} if library(frame) == "polars" else {}
     rows: list[dict[str, Any]] = frame.collect(**streaming).rows(named=True)
     return rows
 
 
 def library(frame: Frame) -> str:
-    """What a frame of narwhals is made of: polars, pandas, pyarrow, duckdb or pyspark."""
+    """Name the library of a frame: polars, pandas, pyarrow, duckdb or pyspark."""
     return type(frame.to_native()).__module__.split(".")[0].lstrip("_")

@@ -55,7 +55,7 @@ class File:
 
 
 def file_of(name: str, root: str | None = None) -> File:
-    """A file by its name; `DataError` if the ending says no format that we read."""
+    """Describe a file by its name; `DataError` if its ending is of no format that is read."""
     suffixes = [suffix.lower() for suffix in PurePath(name).suffixes]
     compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     ends = suffixes[:-1] if compression else suffixes
@@ -70,7 +70,7 @@ def file_of(name: str, root: str | None = None) -> File:
 
 
 def output_format(path: PurePath) -> str:
-    """The format that a file is written in; `DataError` if it is none that we write."""
+    """Return the format that a file is written in; `DataError` if its ending has none."""
     kind = FORMATS.get(path.suffix.lower())
     if kind in (None, ".json"):
         raise DataError(f"{path.name} must end in one of .parquet, .csv, .tsv, .jsonl, .ndjson.")
@@ -78,7 +78,7 @@ def output_format(path: PurePath) -> str:
 
 
 def file_names(table: Any) -> list[str] | None:  # noqa: ANN401
-    """The files that are meant by a table, if files are meant."""
+    """Return the files that are meant by a table, if files are meant."""
     if isinstance(table, (str, Path)):
         return [str(table)]
     if isinstance(table, (list, tuple)) and table and all(isinstance(name, (str, Path)) for name in table):
@@ -87,7 +87,7 @@ def file_names(table: Any) -> list[str] | None:  # noqa: ANN401
 
 
 def expand(names: Sequence[str]) -> list[File]:
-    """The files that are named: ``*`` stands for anything, a folder for the Parquet files in it.
+    """Find the files that are named: ``*`` stands for anything, a folder for its Parquet files.
 
     A file that is named twice would be counted twice, so that is refused.
     """
@@ -135,7 +135,7 @@ def _has_rows(file: File) -> bool:
 
 
 def _identity(file: File) -> str | tuple[int, int]:
-    """What a file is, whatever it is called: links, hard ones too, are other names of the same file."""
+    """Identify a file: links, hard ones too, are other names of the same file."""
     if file.remote:
         return file.name
     status = Path(file.name).stat()
@@ -154,7 +154,7 @@ def _matching(pattern: str) -> list[File]:
 
 
 def _in_folder(folder: Path) -> list[File]:
-    """The Parquet files of a folder; names that begin with . or _ are those of the writer's own notes."""
+    """Find the Parquet files of a folder; names that begin with . or _ are the writer's own notes."""
     paths = [path.relative_to(folder) for path in sorted(folder.rglob("*.parquet")) if path.is_file()]
     data = [path for path in paths if not any(part.startswith((".", "_")) for part in path.parts)]
     if not data:
@@ -191,12 +191,12 @@ def reading(names: Sequence[str] | None, explain: Callable[[], str | None] | Non
 
 
 def writing_error(path: object, reason: Exception) -> DataError:
-    """The error that a file cannot be written, without what the library said about its content."""
+    """Make the error that a file cannot be written, without what the library said about its content."""
     return DataError(f"{path} cannot be written: {_in_words(reason)}.")
 
 
 def _in_words(reason: Exception) -> str:
-    """The kind of an error, in words that do not depend on the data."""
+    """Describe the kind of an error, in words that do not depend on the data."""
     if isinstance(reason, OSError) and reason.errno is not None:
         return os.strerror(reason.errno)
     kind = type(reason)

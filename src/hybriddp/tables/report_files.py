@@ -65,7 +65,7 @@ def by_digest(
 
 
 def digest_matches(schema: Any, key: Any, whole: Collection[str], parts: dict[Any, str]) -> tuple[Any, Any, Any] | None:  # noqa: ANN401
-    """Whether a row's digest is that of the study, or of the part that its key names; another one; and seeded.
+    """Return whether a row's digest is of the study or of its key's part, is another one, and is seeded.
 
     None if no column holds digests. Its name may be spelled otherwise, and it may hold texts in any way.
     """
@@ -133,7 +133,7 @@ def _must_agree(text: str) -> str:
 
 
 def _stored(file: File) -> tuple[str | None, bool]:
-    """The digest in the metadata of a Parquet file on a disk, and whether its reports were drawn with a seed."""
+    """Read the digest of a Parquet file's metadata, and whether its reports were drawn with a seed."""
     if file.is_text or file.remote:
         return None, False
     from pyarrow.parquet import read_metadata

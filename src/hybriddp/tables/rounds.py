@@ -45,7 +45,7 @@ _DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 
 
 def report_table(reports: Sequence[RoundReports]) -> "pl.DataFrame":
-    """What devices answered to a round as a table, for storing: one row per report, ready for `count_reports`.
+    """Write the answers to a round as a table: one row per report, ready for `count_reports`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def count_reports(
     code: str = "code",
     engine: str | None = None,
 ) -> RoundTally:
-    """The reports of a table as counts, for `HybridKMeansServer.absorb`.
+    """Count the reports of a table, for `HybridKMeansServer.absorb`.
 
     Codes of randomized response are grouped by the engine that holds the table. Unary reports are read in batches, in
     one pass; in Spark the workers count them, and need hybriddp for that.
@@ -135,7 +135,7 @@ def _no_reports(ask: Ask) -> ReportTally:
 
 
 def _cells(frame: Frame, ask: str, variant: str, code: str, n_asks: int) -> Frame:
-    """The three columns under their own names; asks and variants that do not exist are `NONE`."""
+    """Select the three columns under their own names; asks and variants that do not exist are `NONE`."""
     schema = frame.collect_schema()
     require_columns(schema, [ask, variant, code], [ask, variant])
     kind, text = schema[code], nw.col(code)
@@ -154,7 +154,7 @@ def _cells(frame: Frame, ask: str, variant: str, code: str, n_asks: int) -> Fram
 
 
 def _index(dtype: DataType, column: str, count: int) -> Cells:
-    """Whole numbers from 0 to below ``count``, and `NONE` for everything else."""
+    """Return whole numbers from 0 to below ``count``, and `NONE` for everything else."""
     x, good, kind = whole_number(dtype, column, 0, count - 1)
     return nw.when(good).then(x).otherwise(nw.lit(kind(NONE))).cast(nw.Int64)
 
@@ -194,7 +194,7 @@ def _count_unary(cells: Frame, asks: Mapping[int, Ask], answers: list[ReportTall
 
 
 def _bit_counts(batches: Iterable["pa.RecordBatch"], asks: Mapping[int, Ask]) -> Iterator[NDArray[np.int64]]:
-    """The supports and users of each ask, one after the other."""
+    """Count the supports and users of each ask, one after the other."""
     totals = {i: _no_reports(ask) for i, ask in asks.items()}
     for batch in batches:
         which, variants = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("ask", "variant"))
@@ -207,7 +207,7 @@ def _bit_counts(batches: Iterable["pa.RecordBatch"], asks: Mapping[int, Ask]) ->
 
 
 def _unary_answers(ask: Ask, variants: NDArray[np.int64], codes: "pa.Array") -> ReportTally:
-    """The answers among some texts."""
+    """Count the answers among some texts."""
     import pyarrow as pa
 
     letters = 1 + 2 * ask.channel.report_bytes

@@ -107,7 +107,7 @@ class FrequencyQuery(ItemsQuery):
         if not self.study.reports_are_bits:
             return super().report_cells(dtype)
         code, whole = self.summed_report(dtype)
-        bits = {f"bit{i}": whole // (1 << i) - whole // (2 << i) * 2 for i in range(self.study.oracle.n_counts)}
+        bits = {f"bit{i}": whole // (1 << i) - whole // (2 << i) * 2 for i in range(self.study.n_counts)}
         return {"code": code, **bits}
 
     def answers(self, column: "pa.Array") -> Answers:

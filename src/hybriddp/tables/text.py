@@ -44,7 +44,7 @@ class Wanted:
 
 
 def require_column(column: str, known: Sequence[str], table: str, *, certain: bool = True) -> None:
-    """Nothing, if the table has the column; `DataError` with the nearest name if not.
+    """Raise `DataError` with the nearest name unless the table has the column.
 
     Unless it is ``certain`` that these are names, none of them is shown, not even one that is near: the first row of a
     file without a header is somebody's.
@@ -62,7 +62,7 @@ def require_column(column: str, known: Sequence[str], table: str, *, certain: bo
 
 
 def scan_text(files: Sequence[File], wanted: Wanted) -> "pl.LazyFrame":
-    """The wanted columns of text files, one after the other."""
+    """Scan the wanted columns of text files, one after the other."""
     import polars as pl
 
     frames = [_scan(file, wanted) for file in files]
@@ -70,7 +70,7 @@ def scan_text(files: Sequence[File], wanted: Wanted) -> "pl.LazyFrame":
 
 
 def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
-    """The first cell that is no number, as a sentence that names its column and row; None if there is none."""
+    """Find the first cell that is no number; return a sentence that names its column and row."""
     import polars as pl
 
     for file in files:
@@ -106,7 +106,7 @@ def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
 
 
 def _long_row(file: File, wanted: Wanted) -> int | None:
-    """The first row that has more cells than the header; None if there is none, or nobody can tell."""
+    """Find the first row that has more cells than the header, if there is one."""
     from pyarrow import csv
 
     dialect, long = detect(file, wanted.csv, wanted.required, wanted.numbers), list[int]()
@@ -123,7 +123,7 @@ def _long_row(file: File, wanted: Wanted) -> int | None:
 
 
 def _scan(file: File, wanted: Wanted, *, bad_in: str | None = None) -> "pl.LazyFrame":
-    """The wanted columns of a file; or, with ``bad_in``, which rows have no number in that column."""
+    """Scan the wanted columns of a file, or, with ``bad_in``, which rows have no number in that column."""
     import polars as pl
 
     frame, dialect = _open(file, wanted, as_numbers=bad_in is None)
@@ -166,7 +166,7 @@ def _scan(file: File, wanted: Wanted, *, bad_in: str | None = None) -> "pl.LazyF
 
 
 def _open(file: File, wanted: Wanted, *, as_numbers: bool) -> "tuple[pl.LazyFrame, Dialect]":
-    """The file as Polars sees it: numbers and texts as texts, other columns as it likes.
+    """Open the file with numbers and texts as texts, and other columns as Polars likes.
 
     What are numbers in JSON already may stay numbers: only texts need somebody to say what their marks mean.
     """
@@ -205,7 +205,7 @@ def _open_csv(file: File, wanted: Wanted) -> "tuple[pl.LazyFrame, Dialect]":
 
 
 def _checked_rows(frame: "pl.LazyFrame", columns: list[str]) -> "pl.LazyFrame":
-    """The columns of a CSV file, all of which is read for that.
+    """Select columns of a CSV file, all of which is read for that.
 
     Polars notices that a row has more cells than the header only if it reads all columns. The rows of a file with
     decimal commas that nobody has quoted are such: half of a number would be taken for the whole.
@@ -222,7 +222,7 @@ def _checked_rows(frame: "pl.LazyFrame", columns: list[str]) -> "pl.LazyFrame":
 
 
 def _types(frame: Any, wanted: Wanted, *, as_numbers: bool) -> dict[str, Any]:  # noqa: ANN401
-    """The types of a JSON file's columns that are not left to Polars."""
+    """Choose the types of a JSON file's columns that are not left to Polars."""
     import polars as pl
 
     texts = {*wanted.numbers, *wanted.texts}
@@ -235,7 +235,7 @@ def _types(frame: Any, wanted: Wanted, *, as_numbers: bool) -> dict[str, Any]:  
 
 
 def _number_text(cell: "pl.Expr", dialect: Dialect, csv: CsvFormat) -> "pl.Expr":
-    """A cell as Polars casts it to a number; null where a number is missing, and no number where it is none."""
+    """Write a cell as Polars casts it to a number; null where a number is missing."""
     import polars as pl
 
     text = cell.str.strip_chars()

@@ -21,7 +21,7 @@ class Trust:
 
     @classmethod
     def of(cls, text: str) -> "Trust":
-        """What a text such as ``consent`` or ``consent=yes`` means."""
+        """Read a text such as ``consent`` or ``consent=yes``."""
         if not isinstance(text, str):
             raise ParameterError("trusted_if", "a column, or column=word", type(text).__name__, shown_as="type")
         column, equals, word = (part.strip() for part in text.partition("="))
@@ -30,7 +30,7 @@ class Trust:
         return cls(column, word or None)
 
     def expressions(self, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        """Whether each row trusts, never null; and whether it says neither yes nor no."""
+        """Return whether each row trusts, never null, and whether it says neither yes nor no."""
         x = nw.col(self.column)
         if dtype == nw.Boolean:
             yes, known = self._boolean(x)

@@ -253,6 +253,16 @@ class Setting:
         """The trusted group's fraction of the users, as in the mean without privacy."""
         return np.asarray(self.trusted_fraction + np.zeros(self.shape))[()]
 
+    def weights(self, *, known: "Setting") -> dict[str, float]:
+        """Return the weight of each hybrid of the paper by name; ``known`` is what its known-variance weight knows."""
+        return {
+            "trusted-only": 1.0,
+            "local-only": 0.0,
+            "naive": float(self.weight_naive()),
+            "privacy": float(self.weight_privacy()),
+            "known-variance": float(known.weight_known_variance()),
+        }
+
     # Gains ------------------------------------------------------------------------------------------------------
 
     def gain_over_best(self, error: ArrayLike) -> FloatArray:

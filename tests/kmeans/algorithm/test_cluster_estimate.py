@@ -84,15 +84,12 @@ def test_a_shift_that_is_too_long_for_the_variances_raises_them(d: int, k: int) 
         np.testing.assert_allclose(found.variance[1:], v * fresh / (v + fresh))
 
 
-def test_nothing_measured_changes_nothing() -> None:
+def test_nothing_measured_changes_nothing_and_centers_stay_in_the_box() -> None:
     known = _known(np.array([[0.5, 0.5]]), 0.01)
     assert known.update(None, None, max_shift=np.ones(1), widths=np.ones(2)) is known
-
-
-def test_centers_stay_in_the_box() -> None:
     known, sums = _known(np.array([[0.9, 0.1]]), 1.0), _sums(np.array([[5.0, -5.0]]), 0.1)
-    found = known.update(sums, None, max_shift=np.array([FAR]), widths=np.array([1.0, 0.3]))
-    np.testing.assert_array_equal(found.centers, [[1.0, 0.0]])
+    moved = known.update(sums, None, max_shift=np.array([FAR]), widths=np.array([1.0, 0.3]))
+    np.testing.assert_array_equal(moved.centers, [[1.0, 0.0]])
 
 
 def test_half_distances_are_those_of_the_definition() -> None:
@@ -104,28 +101,30 @@ def test_half_distances_are_those_of_the_definition() -> None:
 
 
 def test_doubt_is_the_error_of_the_least_certain_center_over_the_cost() -> None:
-    """By hand: variances of .01 in two coordinates of one center and .03 in one of the other; users are .5 away."""
+    """By hand: variances of .01 in two coordinates of one center and .03 in one of the other; users are .5 away.
+
+    It falls with every measurement that agrees.
+    """
     variance = np.array([[0.01, 0.01], [0.03, 0.0]])
     known = replace(_known(np.array([[0.2, 0.2], [0.8, 0.8]]), 0.0), variance=variance, cost=0.25)
     assert known.doubt == pytest.approx(0.03 / 0.25)
+    known = replace(_known(np.array([[0.5, 0.5]]), 0.01), cost=0.1)
+    agreed = known.update(_sums(np.zeros((1, 2)), 0.03), None, max_shift=np.array([FAR]), widths=np.ones(2))
+    assert agreed.doubt == pytest.approx(0.75 * known.doubt)
 
 
-@pytest.mark.parametrize(("d", "limit"), [(1, 0.07), (3, 0.07), (4, 0.15), (16, 0.15)])
-def test_an_answer_is_doubtful_from_a_limit_on(d: int, limit: float) -> None:
-    known = _sized(np.full((2, d), 0.5), 0.01)
-    assert replace(known, cost=0.01 * d / limit * 0.999).is_doubtful
-    assert not replace(known, cost=0.01 * d / limit * 1.001).is_doubtful
-
-
-@pytest.mark.parametrize(
-    ("rival_cost", "n_vertices", "limit"), [(0.019, 100, 0.012), (0.019, 101, 0.07), (0.021, 100, 0.07)]
-)
-def test_a_start_that_was_not_the_cheapest_on_a_coarse_grid_makes_an_answer_doubtful_sooner(
-    rival_cost: float, n_vertices: int, limit: float
-) -> None:
-    known = replace(_sized(np.full((2, 2), 0.5), 0.01), start=StartDoubt(0.02, rival_cost, 0.005, n_vertices))
-    assert replace(known, cost=0.02 / limit * 0.999).is_doubtful
-    assert not replace(known, cost=0.02 / limit * 1.001).is_doubtful
+def test_an_answer_is_doubtful_from_a_limit_on() -> None:
+    """Sooner if the start was not the cheapest on a coarse grid."""
+    cases = [(_sized(np.full((2, d), 0.5), 0.01), limit) for d, limit in ((1, 0.07), (3, 0.07), (4, 0.15), (16, 0.15))]
+    for rival_cost, n_vertices, limit in ((0.019, 100, 0.012), (0.019, 101, 0.07), (0.021, 100, 0.07)):
+        start = StartDoubt(0.02, rival_cost, 0.005, n_vertices)
+        cases.append((replace(_sized(np.full((2, 2), 0.5), 0.01), start=start), limit))
+    for known, limit in cases:
+        error = 0.01 * known.centers.shape[1]
+        assert replace(known, cost=error / limit * 0.999).is_doubtful
+        assert not replace(known, cost=error / limit * 1.001).is_doubtful
+    # A rival is a start that noise cannot tell from the chosen one.
+    assert [StartDoubt(1.0, cost, 0.2, 64).has_rival for cost in (0.9, 1.19, 1.21)] == [True, True, False]
 
 
 def test_the_rule_that_fired_is_told_with_its_centers() -> None:
@@ -141,36 +140,20 @@ def test_the_rule_that_fired_is_told_with_its_centers() -> None:
     assert replace(contested, cost=0.01).doubts == Doubts((), (), (), contested=True)
 
 
-@pytest.mark.parametrize(("size", "empty"), [(0.29, (1,)), (0.31, ())])
-def test_a_center_whose_size_is_not_clearly_above_0_makes_an_answer_doubtful(
-    size: float, empty: tuple[int, ...]
-) -> None:
-    """Its standard error is 0.1."""
-    known = replace(_sized(np.full((2, 5), 0.5), 1e-6), sizes=np.array([0.7, size]), cost=1.0)
-    assert known.doubts.empty == empty
-    assert known.is_doubtful == bool(empty)
-
-
-@pytest.mark.parametrize(("y", "close"), [(0.29, (0, 2)), (0.31, ())])
-def test_centers_closer_than_a_step_of_the_grid_make_an_answer_doubtful(y: float, close: tuple[int, ...]) -> None:
-    """Steps of .1 and .2: the first and the last center differ by 0 and (y - .1) / .2 of them."""
-    known = replace(_sized(np.array([[0.5, 0.1], [0.9, 0.1], [0.5, y]]), 1e-6), cost=1.0)
-    assert not known.is_doubtful
-    known = replace(known, step=np.array([0.1, 0.2]))
-    assert known.doubts.close == close
-    assert known.is_doubtful == bool(close)
-    moved = known.update(_sums(np.zeros((3, 2)), 1.0), None, max_shift=np.full(3, FAR), widths=np.ones(2))
-    assert moved.doubts.close == close
-    alone = replace(_sized(np.array([[0.5, 0.5]]), 1e-6), cost=1.0, step=np.array([0.1, 0.1]))
-    assert not alone.is_doubtful
-
-
-def test_doubt_falls_with_every_measurement_that_agrees() -> None:
-    known = replace(_known(np.array([[0.5, 0.5]]), 0.01), cost=0.1)
-    found = known.update(_sums(np.zeros((1, 2)), 0.03), None, max_shift=np.array([FAR]), widths=np.ones(2))
-    assert found.doubt == pytest.approx(0.75 * known.doubt)
-
-
-@pytest.mark.parametrize(("rival_cost", "has_rival"), [(0.9, True), (1.19, True), (1.21, False)])
-def test_a_rival_is_a_start_that_noise_cannot_tell_from_the_chosen_one(rival_cost: float, *, has_rival: bool) -> None:
-    assert StartDoubt(1.0, rival_cost, 0.2, 64).has_rival == has_rival
+def test_empty_and_close_centers_make_an_answer_doubtful() -> None:
+    """A size has a standard error of .1. With steps of .1 and .2, the first and the last center differ by 0 and
+    (y - .1) / .2 of them.
+    """
+    for size, empty in ((0.29, (1,)), (0.31, ())):
+        known = replace(_sized(np.full((2, 5), 0.5), 1e-6), sizes=np.array([0.7, size]), cost=1.0)
+        assert known.doubts.empty == empty
+        assert known.is_doubtful == bool(empty)
+    for y, close in ((0.29, (0, 2)), (0.31, ())):
+        known = replace(_sized(np.array([[0.5, 0.1], [0.9, 0.1], [0.5, y]]), 1e-6), cost=1.0)
+        assert not known.is_doubtful
+        known = replace(known, step=np.array([0.1, 0.2]))
+        assert known.doubts.close == close
+        assert known.is_doubtful == bool(close)
+        moved = known.update(_sums(np.zeros((3, 2)), 1.0), None, max_shift=np.full(3, FAR), widths=np.ones(2))
+        assert moved.doubts.close == close
+    assert not replace(_sized(np.array([[0.5, 0.5]]), 1e-6), cost=1.0, step=np.array([0.1, 0.1])).is_doubtful

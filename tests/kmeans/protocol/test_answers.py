@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans import HybridKMeansServer
-from hybriddp.kmeans.protocol.answers import AnswerEntries, Message, messages_of, received_reports
+from hybriddp.kmeans.protocol.answers import AnswerEntries, messages_of, received_reports
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels
 from hybriddp.kmeans.reports.codebook import Directions
@@ -39,11 +38,7 @@ ASKED = Round(
 POINTS = np.random.default_rng(0).random((300, 2))
 
 
-def _sent() -> list[Message]:
-    return messages_of(ASKED, ASKED.answer(POINTS, random_state=1))
-
-
-def test_messages_are_in_the_order_of_points_and_say_what_was_answered() -> None:
+def test_messages_are_in_the_order_of_points_and_a_server_counts_them() -> None:
     reports = ASKED.answer(POINTS, random_state=1)
     sent = messages_of(ASKED, reports)
     assert len(sent) == len(POINTS)
@@ -51,34 +46,21 @@ def test_messages_are_in_the_order_of_points_and_say_what_was_answered() -> None
         for user, variant, code in zip(some.users, some.variants, some.codes, strict=True):
             expected = bytes(code).hex() if number == 1 else int(code)
             assert sent[user] == {"round": ASKED.digest, "ask": number, "variant": int(variant), "code": expected}
-
-
-def test_a_server_counts_what_was_sent() -> None:
-    reports = ASKED.answer(POINTS, random_state=1)
-    received = received_reports(ASKED, json.loads(json.dumps(messages_of(ASKED, reports))))
+    received = received_reports(ASKED, json.loads(json.dumps(sent)))
     assert received.rejected == 0
-    counted, expected = ASKED.count(received.reports), ASKED.count(reports)
-    for one, other in zip(counted.answers, expected.answers, strict=True):
+    for one, other in zip(ASKED.count(received.reports).answers, ASKED.count(reports).answers, strict=True):
         np.testing.assert_array_equal(one.supports, other.supports)
         np.testing.assert_array_equal(one.users, other.users)
-    for some, other_some in zip(received.reports, reports, strict=True):
-        np.testing.assert_array_equal(some.users, other_some.users)
-        assert some.codes.dtype == other_some.codes.dtype
-
-
-def test_no_messages_are_no_reports() -> None:
-    received = received_reports(ASKED, [])
-    assert [some.codes.shape for some in received.reports] == [(0,), (0, 2), (0,)]
-    assert sum(tally.n_users for tally in ASKED.count(received.reports).answers) == 0
+    for read, original in zip(received.reports, reports, strict=True):
+        np.testing.assert_array_equal(read.users, original.users)
+        assert read.codes.dtype == original.codes.dtype
+    nothing = received_reports(ASKED, [])
+    assert [some.codes.shape for some in nothing.reports] == [(0,), (0, 2), (0,)]
+    assert sum(tally.n_users for tally in ASKED.count(nothing.reports).answers) == 0
 
 
 WORD = {"round": ASKED.digest, "ask": 0, "variant": 0, "code": 1}
 BITS = {"round": ASKED.digest, "ask": 1, "variant": 0, "code": "ff01"}
-
-
-@pytest.mark.parametrize("good", [WORD, BITS])
-def test_these_are_answers(good: dict[str, Any]) -> None:
-    assert received_reports(ASKED, [good]).rejected == 0
 
 
 def test_what_is_no_answer_is_counted_and_left_out() -> None:
@@ -99,6 +81,8 @@ def test_what_is_no_answer_is_counted_and_left_out() -> None:
         {**WORD, "note": 1},
         {name: value for name, value in WORD.items() if name != "variant"},
     ]
+    for good in (WORD, BITS):
+        assert received_reports(ASKED, [good]).rejected == 0
     wrong = []
     for bad in cases:
         received = received_reports(ASKED, [WORD, bad, BITS])
@@ -143,7 +127,7 @@ def test_counts_of_entries_are_the_tally_of_the_reports(d: int, epsilon: float) 
             assert np.array_equal(got.users, wanted.users)
 
 
-def test_different_answers_are_different_integers() -> None:
+def test_different_answers_are_different_integers_and_others_none() -> None:
     asked = rounds(2, 1)[-1]
     entries, digest = AnswerEntries(asked), asked.digest
     ask = asked.asks[0]
@@ -154,12 +138,7 @@ def test_different_answers_are_different_integers() -> None:
     }
     assert len(integers) == ask.question.n_variants * ask.channel.n_codes
     assert None not in integers
-
-
-def test_no_answers() -> None:
-    asked = rounds(2, 1)[0]
-    entries = AnswerEntries(asked)
     assert entries.integer({"round": "0" * 64, "ask": 0, "variant": 0, "code": 0}) is None
-    assert entries.integer({"round": asked.digest, "ask": 7, "variant": 0, "code": 0}) is None
+    assert entries.integer({"round": digest, "ask": 7, "variant": 0, "code": 0}) is None
     assert all(answers.n_users == 0 for answers in entries.tally({0: 5}).answers)
     assert entries.n_users({0: 5}) == 0

@@ -306,24 +306,18 @@ def test_a_state_that_has_spent_nothing_yet_goes_on_with_its_ledger_only(tmp_pat
     assert json.loads(HybridKMeansServer.from_json(ended.to_json()).to_json())["ledger_nonce"] == begun.nonce
 
 
-@pytest.mark.parametrize("nonce", [5, [5], {"nonce": "0"}])
-def test_a_state_whose_nonce_is_none_is_refused(nonce: object) -> None:
-    trusted, _ = SETTINGS[4].points()
-    ledger = trusted_ledger(Privacy(epsilon=1))
-    server = started(SETTINGS[4].study, n_local=SETTINGS[4].n_local, trusted=trusted, ledger=ledger)
-    text = as_text({**json.loads(server.to_json()), "ledger_nonce": nonce})
-    with pytest.raises(ProtocolError, match="refused"):
-        HybridKMeansServer.from_json(text, trusted=trusted, ledger=ledger)
-
-
-def test_a_ledger_that_lacks_a_part_of_what_was_spent_is_another_one() -> None:
-    setting = SETTINGS[4]
-    ledger = trusted_ledger(Privacy(epsilon=20))
+def test_a_state_whose_nonce_is_none_or_whose_ledger_lacks_a_part_is_refused() -> None:
+    setting, ledger = SETTINGS[4], trusted_ledger(Privacy(epsilon=20))
+    trusted, _ = setting.points()
     states, _ = _rounds(setting, ledger)
+    for nonce in (5, [5], {"nonce": "0"}):
+        text = as_text({**json.loads(states[0]), "ledger_nonce": nonce})
+        with pytest.raises(ProtocolError, match="refused"):
+            HybridKMeansServer.from_json(text, trusted=trusted, ledger=ledger)
     shorter = Ledger.open(MemoryLedgerStore(ledger._header, ledger.events[:1]))
     assert shorter.nonce == ledger.nonce
     with pytest.raises(ProtocolError, match="not the one that the study"):
-        HybridKMeansServer.from_json(states[-1], trusted=setting.points()[0], ledger=shorter)
+        HybridKMeansServer.from_json(states[-1], trusted=trusted, ledger=shorter)
 
 
 def test_a_ledger_that_another_process_has_written_to_is_read_again(tmp_path: Path) -> None:

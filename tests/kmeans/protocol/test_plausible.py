@@ -80,10 +80,10 @@ def test_every_question_notices_forged_answers_and_never_more_than_there_are(nam
     assert told > n / 12
 
 
-def test_all_points_alike_are_no_forgery() -> None:
+def test_points_that_are_all_alike_are_no_forgery_and_nor_is_nobody() -> None:
     for asks in ROUNDS.values():
-        for value in (-3.0, 0.0, 3.0):
-            answers = [count_answers(ask, some) for ask, some in zip(asks, _answers(asks, 3000, 1, value), strict=True)]
+        for n, value in ((3000, -3.0), (3000, 0.0), (3000, 3.0), (0, 0.3)):
+            answers = [count_answers(ask, some) for ask, some in zip(asks, _answers(asks, n, 1, value), strict=True)]
             assert implausible_answers(asks, answers, 1) == 0
 
 
@@ -102,12 +102,6 @@ def test_later_rounds_need_more_to_raise_an_alarm() -> None:
     found = [implausible_answers([ask], [forged], number) for number in (1, 3, 12, 64)]
     assert found == sorted(set(found), reverse=True)
     assert found[-1] > 0
-
-
-def test_without_answers_there_is_nothing_to_warn_of() -> None:
-    for asks in ROUNDS.values():
-        answers = [count_answers(ask, some) for ask, some in zip(asks, _answers(asks, 0, 1), strict=True)]
-        assert implausible_answers(asks, answers, 1) == 0
 
 
 # A whole study

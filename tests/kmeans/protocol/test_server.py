@@ -3,7 +3,6 @@
 import copy
 import json
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -124,70 +123,51 @@ def test_a_study_that_nobody_answers_ends_all_the_same(d: int, n_trusted: int) -
 
 
 def test_the_trusted_group_alone_needs_no_round() -> None:
+    """Points may come from whatever holds them."""
     for d in (2, 5):
-        server = started(_study(d), n_local=0, trusted=_points(5000, d), random_state=1)
+        points = _points(5000, d)
+        server = started(_study(d), n_local=0, trusted=points, random_state=1)
         assert server.round is None
-        assert wcss(_points(5000, d), server.cluster_centers) / 5000 < 1.1 * d * 0.4**2
-
-
-def test_points_may_come_from_whatever_holds_them() -> None:
-    points = _points(500)
-    first, second = (
-        started(STUDY, n_local=0, trusted=group, random_state=1).cluster_centers
-        for group in (points, PointArray(STUDY.box, points, "points"))
-    )
-    np.testing.assert_array_equal(first, second)
+        assert wcss(points, server.cluster_centers) / 5000 < 1.1 * d * 0.4**2
+        group = PointArray(_study(d).box, points, "points")
+        same = started(_study(d), n_local=0, trusted=group, random_state=1)
+        np.testing.assert_array_equal(same.cluster_centers, server.cluster_centers)
 
 
 # What cannot be
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("study", {"study": STUDY.to_json()}),
-        ("n_local", {"n_local": -1}),
-        ("n_local", {"n_local": 1.5}),
-        ("n_local", {"n_local": None}),
-        ("n_local", {"n_local": 1 << 63}),
-        ("ledger", {"ledger": "people.ledger"}),
-        ("ledger", {"ledger": "people.ledger", "random_state": 1}),
-        ("random_state", {"random_state": -1}),
-        ("random_state", {"random_state": "x"}),
-    ],
-)
-def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError) as caught:
-        HybridKMeansServer(**{"study": STUDY, "n_local": 10, "trusted": None, **change})
-    assert caught.value.name == name
-
-
-def test_a_ledger_is_opened_before_it_is_given() -> None:
-    text = HybridKMeansServer(STUDY, n_local=10).to_json()
+def test_bad_parameters_are_named() -> None:
+    wrong: dict[str, list[Any]] = {"study": [STUDY.to_json()], "n_local": [-1, 1.5, None, 1 << 63]}
+    wrong |= {"ledger": ["people.ledger"], "random_state": [-1, "x"]}
+    changes: list[tuple[str, dict[str, Any]]] = [(name, {name: value}) for name in wrong for value in wrong[name]]
+    for name, change in [*changes, ("ledger", {"ledger": "people.ledger", "random_state": 1})]:
+        with pytest.raises(ParameterError) as caught:
+            HybridKMeansServer(**{"study": STUDY, "n_local": 10, "trusted": None, **change})
+        assert caught.value.name == name
+    text: Any = HybridKMeansServer(STUDY, n_local=10).to_json()
     with pytest.raises(ParameterError, match=r"^ledger must be .* Open a file with Ledger\.open\(path\)\.$"):
         HybridKMeansServer.from_json(text, ledger="people.ledger")
+    tables: list[Any] = [[[1, 2], [3]], np.ma.masked_array([[1.0, 2.0]] * 9, [[True, False]] * 9), "x"]
+    for trusted in tables:
+        with pytest.raises(DataError, match="^trusted points must"):
+            HybridKMeansServer(STUDY, n_local=10, trusted=trusted)
 
 
-@pytest.mark.parametrize("trusted", [[[1, 2], [3]], np.ma.masked_array([[1.0, 2.0]] * 9, [[True, False]] * 9), "x"])
-def test_trusted_points_that_are_no_table_are_refused(trusted: Any) -> None:
-    with pytest.raises(DataError, match="^trusted points must"):
-        HybridKMeansServer(STUDY, n_local=10, trusted=trusted)
-
-
-@pytest.mark.parametrize(("n_local", "n_trusted"), [(0, 0), (2, 0), (0, 2), (1, 1)])
-def test_fewer_users_than_clusters_are_refused_before_anything_is_spent(n_local: int, n_trusted: int) -> None:
+def test_fewer_users_than_clusters_are_refused_before_anything_is_spent() -> None:
     ledger = trusted_ledger(Privacy(epsilon=2))
-    with pytest.raises(DataError, match=f"{n_local + n_trusted} users for 3 clusters. Nothing has been spent"):
-        started(STUDY, n_local=n_local, trusted=_points(n_trusted), ledger=ledger)
+    for n_local, n_trusted in ((0, 0), (2, 0), (0, 2), (1, 1)):
+        with pytest.raises(DataError, match=f"{n_local + n_trusted} users for 3 clusters. Nothing has been spent"):
+            started(STUDY, n_local=n_local, trusted=_points(n_trusted), ledger=ledger)
     assert not ledger.events
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_server_is_not_copied(duplicate: Callable[[object], object]) -> None:
+def test_a_server_is_not_copied() -> None:
     """A copy would share the algorithm, and take answers to one round for answers to the next."""
     server = started(STUDY, n_local=400, trusted=_points(40), random_state=1)
-    with pytest.raises(ProtocolError, match=r"^A HybridKMeansServer cannot be copied. Use to_json\(\) and from_json"):
-        duplicate(server)
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(ProtocolError, match=r"^A HybridKMeansServer cannot be copied. Use to_json\(\)"):
+            duplicate(server)
 
 
 def test_there_is_no_result_before_the_end_and_no_round_after_it() -> None:
@@ -204,7 +184,7 @@ def test_there_is_no_result_before_the_end_and_no_round_after_it() -> None:
         server.absorb(counted[-1])
 
 
-def test_only_tallies_are_absorbed() -> None:
+def test_only_tallies_of_the_right_shape_are_absorbed() -> None:
     server = started(STUDY, n_local=4000, trusted=_points(40), random_state=1)
     assert server.round is not None
     before, reports = server.to_json(), server.round.answer(_points(100), random_state=1)
@@ -215,30 +195,20 @@ def test_only_tallies_are_absorbed() -> None:
     for wrong in (None, reports[0], [None]):
         with pytest.raises(ParameterError, match="^reports must be RoundReports to each ask"):
             server.round.count(wrong)
-    answers: Any
-    for answers in (None, 5, reports):
+    for wrong in (None, 5, reports):
         with pytest.raises(ProtocolError, match="must be a ReportTally for each ask"):
-            server.absorb(RoundTally(answers))
-    assert server.to_json() == before
-
-
-def test_answers_of_another_shape_change_nothing() -> None:
-    server = started(STUDY, n_local=4000, trusted=_points(40), random_state=1)
-    assert server.round is not None
+            server.absorb(RoundTally(wrong))
     (good,) = Crowd(_points(4000), 1).answer(server.round).answers
-    before = server.to_json()
-    bad = [
-        RoundTally(()),
-        RoundTally((good, good)),
-        RoundTally((ReportTally(good.supports[:, 1:], good.users),)),
-        RoundTally((ReportTally(good.supports, np.array([1, 2])),)),
-        RoundTally((ReportTally(-good.supports, good.users),)),
-        RoundTally((ReportTally(good.supports, good.users - 10_000),)),
-        RoundTally((ReportTally(good.supports.astype(float), good.users),)),
+    tallies = [
+        ReportTally(good.supports[:, 1:], good.users),
+        ReportTally(good.supports, np.array([1, 2])),
+        ReportTally(-good.supports, good.users),
+        ReportTally(good.supports, good.users - 10_000),
+        ReportTally(good.supports.astype(float), good.users),
     ]
-    for counted in bad:
+    for answers in ((), (good, good), *((tally,) for tally in tallies)):
         with pytest.raises(ProtocolError, match="asks, got answers to|must be counts"):
-            server.absorb(counted)
+            server.absorb(RoundTally(answers))
     assert server.to_json() == before
     server.absorb(RoundTally((good,)))
 

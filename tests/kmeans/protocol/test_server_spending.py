@@ -82,29 +82,26 @@ def test_a_ledger_that_joins_before_anything_is_spent_holds_everything() -> None
         HybridKMeansServer.from_json(begun, trusted=trusted, ledger=trusted_ledger(Privacy(epsilon=3)))
 
 
-@pytest.mark.parametrize("d", [2, 5])
-def test_an_epsilon_of_many_digits_is_shared_out_all_the_same(d: int) -> None:
+def test_an_epsilon_of_many_digits_is_shared_out_all_the_same() -> None:
     """Parts of it are rounded down, to no more than it."""
-    study = _study(d, epsilon="2.7182818284590452353602")
-    ledger = trusted_ledger(Privacy(epsilon=20))
-    server = started(study, n_local=0, trusted=_points(500, d), ledger=ledger)
-    assert server.round is None
-    spent = _spent(ledger)
-    assert 0 <= study.privacy.exact_epsilon - spent < Fraction(1, 10**17)
-    assert spent == sum(Fraction(step.trusted_epsilon) for step in server.spending)
+    for d in (2, 5):
+        study = _study(d, epsilon="2.7182818284590452353602")
+        ledger = trusted_ledger(Privacy(epsilon=20))
+        server = started(study, n_local=0, trusted=_points(500, d), ledger=ledger)
+        assert server.round is None
+        assert 0 <= study.privacy.exact_epsilon - _spent(ledger) < Fraction(1, 10**17)
+        assert _spent(ledger) == sum(Fraction(step.trusted_epsilon) for step in server.spending)
 
 
-@pytest.mark.parametrize(("epsilon", "works"), [(0.05, False), (0.099, False), (0.1, True)])
-def test_a_trusted_group_alone_needs_an_epsilon_that_can_be_divided(epsilon: float, works: bool) -> None:
-    study, ledger = _study(5, epsilon=epsilon), trusted_ledger(Privacy(epsilon=epsilon))
-    if works:
-        assert np.isfinite(started(study, n_local=0, trusted=_points(500, 5), ledger=ledger).cluster_centers).all()
-        return
-    with pytest.raises(
-        ParameterError, match="^epsilon must be at least 0.1 without local users.*Nothing has been spent"
-    ):
-        HybridKMeansServer(study, n_local=0, trusted=_points(500, 5), ledger=ledger)
-    assert not ledger.events
+def test_a_trusted_group_alone_needs_an_epsilon_that_can_be_divided() -> None:
+    for epsilon in (0.05, 0.099):
+        ledger = trusted_ledger(Privacy(epsilon=epsilon))
+        with pytest.raises(ParameterError, match="^epsilon must be at least 0.1 without local.*Nothing has been spent"):
+            HybridKMeansServer(_study(5, epsilon=epsilon), n_local=0, trusted=_points(500, 5), ledger=ledger)
+        assert not ledger.events
+    ledger = trusted_ledger(Privacy(epsilon=0.1))
+    enough = started(_study(5, epsilon=0.1), n_local=0, trusted=_points(500, 5), ledger=ledger)
+    assert np.isfinite(enough.cluster_centers).all()
 
 
 class Untouched(PointArray):

@@ -106,27 +106,20 @@ def _not_refused(kind: str, parse: Callable[[str], object], words: str) -> list[
     return not_refused(cases, parse, ProtocolError, f"^The ({words}) is refused: ")
 
 
-def test_tampered_studies_are_refused() -> None:
-    def parse(text: str) -> None:
-        study = KMeansStudy.from_json(text)  # a device compares its ε with the one that its user was shown
-        KMeansStudy.require(study.privacy.epsilon == "1", "it is for another epsilon")
+def test_tampered_texts_are_refused() -> None:
+    def study(text: str) -> None:
+        read = KMeansStudy.from_json(text)  # a device compares its ε with the one that its user was shown
+        KMeansStudy.require(read.privacy.epsilon == "1", "it is for another epsilon")
 
-    assert _not_refused("refused_studies", parse, "study") == []
-
-
-def test_tampered_rounds_are_refused() -> None:
-    def parse(text: str) -> Round:
-        return Round.from_json(text, study=OWN)
-
-    words = "round|question|channel|ask|study"
-    assert _not_refused("refused_rounds", parse, words) == []
-
-
-def test_tampered_turns_are_refused() -> None:
-    def parse(text: str) -> None:
+    def turns(text: str) -> None:
         Turns.require(Turns.from_json(text).study_digest == OWN.digest, "it is of another study")
 
-    assert _not_refused("refused_turns", parse, "list of turns") == []
+    def asked(text: str) -> None:
+        Round.from_json(text, study=OWN)
+
+    assert _not_refused("refused_studies", study, "study") == []
+    assert _not_refused("refused_rounds", asked, "round|question|channel|ask|study") == []
+    assert _not_refused("refused_turns", turns, "list of turns") == []
 
 
 def test_everybody_finds_their_own_turn() -> None:
@@ -139,19 +132,21 @@ def test_everybody_finds_their_own_turn() -> None:
             assert turns.round_of(*who) == known["round"]
 
 
-@pytest.mark.parametrize("text", ["x" * (1 << 20), '{"asks":' + "[" * 12_000 + "]" * 12_000 + "}"])
-def test_texts_that_are_too_long_or_nested_are_refused(text: str) -> None:
-    with pytest.raises(ProtocolError, match="^The round is refused: "):
-        Round.from_json(text, study=OWN)
+def test_texts_that_are_too_long_or_nested_are_refused() -> None:
+    for text in ("x" * (1 << 20), '{"asks":' + "[" * 12_000 + "]" * 12_000 + "}"):
+        with pytest.raises(ProtocolError, match="^The round is refused: "):
+            Round.from_json(text, study=OWN)
 
 
-@pytest.mark.parametrize("subject", ["", "x" * 257, "half \ud800", 7, None])
-def test_a_subject_that_no_token_has_has_no_place(subject: str) -> None:
-    with pytest.raises(ParameterError, match="subject must be a text of 1 to 256 characters"):
-        place(OWN.digest, subject, "0" * 32)
-
-
-@pytest.mark.parametrize("nonce", ["", "0" * 31, "0" * 33, "F" * 32, "0" * 32 + "\n", 7, None])
-def test_a_nonce_that_no_device_draws_has_no_place(nonce: str) -> None:
-    with pytest.raises(ParameterError, match="nonce must be 32 lower-case hexadecimal digits"):
-        place(OWN.digest, "participant", nonce)
+def test_subjects_and_nonces_that_there_are_not_have_no_place() -> None:
+    subjects: list[Any] = ["", "x" * 257, "half \ud800", 7, None]
+    for subject in subjects:
+        with pytest.raises(ParameterError, match="subject must be a text of 1 to 256 characters"):
+            place(OWN.digest, subject, "0" * 32)
+    nonces: list[Any] = ["", "0" * 31, "0" * 33, "F" * 32, "0" * 32 + "\n", 7, None, "secret"]
+    for nonce in nonces:
+        with pytest.raises(ParameterError, match="nonce must be 32 lower-case hexadecimal digits") as caught:
+            place(OWN.digest, "participant", nonce)
+        assert "secret" not in str(caught.value)
+    with pytest.raises(ParameterError, match="study_digest must be the SHA-256"):
+        place("visits", "user 1", "0" * 32)

@@ -71,12 +71,6 @@ def test_every_answer_is_a_set_of_so_many_codes(d: int, radius: float) -> None:
             np.testing.assert_array_equal(np.bitwise_count(sets), question.n_chosen)
 
 
-def test_no_points_give_no_sets() -> None:
-    rng = np.random.default_rng(0)
-    for question in (direction_question(5, 3), pair_question(5, 3), LengthQuestion(np.zeros(5), 1.0)):
-        assert question.symbols(np.empty((0, 5)), np.empty(0, np.int64), rng).shape == (0,)
-
-
 @pytest.mark.parametrize("d", [16, 20, 64])
 @pytest.mark.parametrize("chosen", [1, 6, 16])
 def test_the_set_is_that_of_the_nearest_directions(d: int, chosen: int) -> None:

@@ -9,20 +9,18 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import UnaryEncoding
-from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.algorithm.steps import trusted_sums
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.protocol.round import simulate_devices
 from hybriddp.kmeans.reports.base import Ask, GridQuestion, Labels, Projection, ReportTally
-from hybriddp.kmeans.reports.codebook import Directions, Pairs, best_choice
+from hybriddp.kmeans.reports.codebook import Directions, Pairs
 from hybriddp.kmeans.reports.means import (
     LABEL_FRACTION,
     DirectionQuestion,
     LabelSignsQuestion,
     ResidualSums,
     cyclic,
-    direction_gains,
     local_sums,
     mean_asks,
     mean_reports,
@@ -327,17 +325,6 @@ def test_directions_are_chosen_for_small_epsilon_and_signs_for_large(d: int) -> 
     assert chosen[0]
     assert not chosen[-1]
     assert sorted(chosen, reverse=True) == chosen  # one change, no back and forth
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 7.0, 12.0])
-def test_the_best_choice_is_that_of_the_definition(epsilon: float) -> None:
-    """The least variance of a report, from the weights of the channel itself."""
-    gains = direction_gains(8)
-    best = best_choice(gains, epsilon)
-    channels = [ChoiceResponse(epsilon=epsilon, n_codes=32, n_chosen=chosen) for chosen in range(1, 17)]
-    found = [channel.gap * gains[channel.n_chosen - 1] for channel in channels]
-    assert best[0] == 1 + int(np.argmax(found))
-    assert best[1] == pytest.approx(max(found), rel=1e-5)
 
 
 # Both

@@ -136,7 +136,7 @@ def test_a_study_from_its_form_to_its_result(
     expect(alice.page.locator(".answer")).to_have_text(answer)
     with alice.page.expect_download() as table:
         alice.page.get_by_role("link", name="CSV").click()
-    numbers = [result["estimate"]["value"], *result["estimate"]["interval_95"]]
+    numbers = [result["estimate"]["rows"][0][name] for name in ("value", "lower", "upper")]
     assert table.value.path().read_text().splitlines()[1].split(",") == ["mean", *map(str, numbers)]
     with alice.page.expect_download() as picture:
         alice.page.get_by_role("link", name="picture (SVG)").click()

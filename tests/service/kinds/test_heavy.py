@@ -69,7 +69,7 @@ def test_counts_that_do_not_add_up_are_not_released() -> None:
 def test_list_and_shares_together() -> None:
     found = gathered(*["fig"] * 60)
     released = KIND.release(found, single_group=True, ledger=Ledger(STUDY.privacy), warning="A pilot.")
-    assert released.result["estimate"]["items"] == ["fig"]
+    assert [row["name"] for row in released.result["estimate"]["rows"]] == ["fig"]
     assert released.result["estimate"]["warnings"][0] == "A pilot."
     with pytest.raises(DataError, match="local group is empty"):
         KIND.release(found, single_group=False, ledger=None)

@@ -70,7 +70,7 @@ def test_the_release_is_the_study_s_own_estimate(monkeypatch: pytest.MonkeyPatch
     total = sum(KIND.value(value) for value in values)
     released = KIND.release(Gathered(3, total, {7: 2, 200: 1}), single_group=False, ledger=Ledger(STUDY.privacy))
     expected = STUDY.estimate(trusted=values, local=codes)
-    assert released.result["estimate"]["value"] == expected.to_dict()["value"]
+    assert released.result["estimate"]["rows"] == expected.to_dict()["rows"]
     assert released.result["estimate"]["privacy"]["counted"]
     assert "session minutes" in released.page
 
@@ -116,8 +116,8 @@ def test_whatever_the_reports_are_there_is_a_release(code: int, n_trusted: int, 
     for other in (code, 128):
         gathered = Gathered(n_trusted, 0, {code: n_local, other: n_local})
         estimate = kind.release(gathered, single_group=True, ledger=Ledger(kind.privacy)).result["estimate"]
-        low, high = estimate["interval_95"]
-        assert 0 <= low <= estimate["value"] <= high <= 240
+        (row,) = estimate["rows"]
+        assert 0 <= row["lower"] <= row["value"] <= row["upper"] <= 240
         assert estimate["implausible_reports"] > 0 or n_local < 40
 
 
@@ -140,7 +140,7 @@ def test_a_spread_that_the_reports_refute_is_not_used_and_the_study_is_released(
         refuted = "the reports vary more than sd_at_most=20 allows"
         assert all((refuted in text) is (kind is told) for text in (released.page, released.curator_page))
     without, fallen = results[plain.text], results[told.text]
-    assert (fallen["value"], fallen["interval_95"]) == (without["value"], without["interval_95"])
+    assert fallen["rows"] == without["rows"]
     assert (fallen["digest"], fallen["sd_at_most"]) == (without["digest"], None)
     assert fallen["warnings"][0].startswith("WARNING: the reports vary more than sd_at_most=20 allows")
     agreeing = {code: int(n) for code, n in enumerate(np.bincount(plain.study.randomize([60.0] * 9000).codes))}

@@ -75,6 +75,6 @@ def test_long_numbers_do_not_stand_in_the_drawing() -> None:
 def test_the_result_page_has_the_drawing_and_the_result_the_groups() -> None:
     released = KIND.release(Gathered(3, 3 << 22, {7: 2, 200: 1}), single_group=False, ledger=None)
     assert 'class="intervals"' in released.page
-    assert [one["group"] for one in released.result["groups"]] == ["trusted", "local"]
+    assert [row["name"] for row in released.result["groups"]] == ["trusted alone", "local alone"]
     alone = KIND.release(Gathered(3, 3 << 22, {}), single_group=True, ledger=None)
     assert alone.result["groups"] == []

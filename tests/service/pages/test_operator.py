@@ -61,7 +61,10 @@ class Read(HTMLParser):
 
 
 def pages(study: dict[str, Any]) -> list[str]:
-    more = {"rejections": {"closed": 3, EVIL: 1}, "result": {"estimate": {"value": 40.5}}}
+    more = {
+        "rejections": {"closed": 3, EVIL: 1},
+        "result": {"estimate": {"type": "mean", "rows": [{"value": 40.5, "lower": 39.0, "upper": 41.5}]}},
+    }
     return [
         front_page(),
         login_page(failed=True),
@@ -122,7 +125,7 @@ def test_a_study_says_what_people_are_told_and_why_requests_were_refused() -> No
 
 @pytest.mark.parametrize("nested", [True, False])
 def test_a_released_study_shows_its_result(nested: bool) -> None:
-    estimate = {"value": 40.25, "interval_95": [39.0, 41.5]}
+    estimate = {"type": "mean", "rows": [{"value": 40.25, "lower": 39.0, "upper": 41.5}]}
     page = study_page(document(state="released"), form_token="", result={"estimate": estimate} if nested else estimate)
     assert "Result: 40.25, 95\N{NO-BREAK SPACE}% interval 39 to 41.5" in Read(page).words
     assert "Result:" not in Read(study_page(document(state="released"), form_token="")).words

@@ -29,9 +29,8 @@ def test_a_row_for_each_part_and_what_is_left_out_at_the_end() -> None:
     published, found = told(["DE", EVIL])
     rows = part_rows(published)
     assert [row[0] for row in rows] == ["DE", EVIL, "other"]
-    published_mean = found[0].published()
-    ends = (published_mean.number(end) for end in published_mean.interval)
-    assert rows[0][1:3] == [published_mean.number(published_mean.value), " … ".join(ends) + " *"]
+    mean = found[0].published().row
+    assert rows[0][1:3] == [mean.number(mean.value), " … ".join(map(mean.number, mean.interval)) + " *"]
     assert rows[0][3:] == ["20", "500"]
     assert rows[2] == ["other", "", "no answer: too few", "1", "1,234"]
     assert part_means(published)[0].startswith(f"DE {rows[0][1]} (")
@@ -69,6 +68,6 @@ def test_live_rows_are_where_the_script_finds_them() -> None:
 def test_the_scale_of_the_figure_has_round_numbers() -> None:
     published = told(["DE", "FR"])[0] | {}
     for part, interval in zip(published["parts"], ([16.0, 56.0], [18.0, 58.5]), strict=True):  # type: ignore[call-overload]
-        part["interval_95"] = interval
+        part["rows"][0]["lower"], part["rows"][0]["upper"] = interval
     shown = re.findall(r'text-anchor="middle">([^<]*)<', parts_page(published, promise=""))
     assert shown == ["20", "30", "40", "50"]

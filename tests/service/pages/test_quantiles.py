@@ -5,8 +5,7 @@ import pytest
 
 from hybriddp import DistributionStudy
 from hybriddp.distribution import DistributionEstimate
-from hybriddp.distribution.explain import cells
-from hybriddp.service.pages.quantiles import curator_quantiles_page, on_a_page, quantiles_page
+from hybriddp.service.pages.quantiles import curator_quantiles_page, quantiles_page
 from hybriddp.service.pages.result import downloads
 
 
@@ -29,7 +28,7 @@ def test_everything_is_escaped_and_nothing_is_loaded(page: object) -> None:
     assert not re.search(
         r"(?:src|href|url|style)\s*=", text.replace(downloads(), "")
     )  # the content policy forbids what these load
-    for name, value, interval, _ in cells(BOTH):
+    for name, value, interval, _ in BOTH.cells():
         assert f"<td>{name}</td><td>{value}</td><td>{interval}</td>" in text
 
 
@@ -45,7 +44,7 @@ def test_a_curator_sees_the_groups_and_everybody_does_not() -> None:
 
 def test_the_second_table_assumes_nothing() -> None:
     own = curator_quantiles_page(BOTH, warnings=[])
-    for name, value, interval, _ in cells(BOTH.allowing_groups_to_differ()):
+    for name, value, interval, _ in BOTH.allowing_groups_to_differ().cells():
         assert f"<td>{name}</td><td>{value}</td><td>{interval}</td>" in own[own.index("may differ</h2>") :]
 
 
@@ -55,10 +54,3 @@ def test_one_group() -> None:
     assert "single model" in own
     assert "may differ</h2>" not in own
     assert "are like those who do not" not in quantiles_page(alone, warnings=[])
-
-
-def test_words_for_people_who_cannot_call_methods() -> None:
-    assert on_a_page("They differ. allowing_groups_to_differ() holds.") == (
-        "They differ. The second table of the curator's report holds."
-    )
-    assert on_a_page("Nothing else changes.") == "Nothing else changes."

@@ -38,7 +38,7 @@ def test_bars_are_as_long_as_shares() -> None:
     rows = found(3).rows()
     drawing = ET.fromstring(bars(rows))  # noqa: S314  (our own)
     widths = [float(bar.get("width", "")) for bar in drawing.iter("rect")]
-    shares = [row.share for row in rows]
+    shares = [row.value for row in rows]
     assert widths == pytest.approx([share * widths[0] / shares[0] for share in shares], abs=0.2)
     assert max(widths) <= 400
     lines = [line for line in drawing.iter("line") if line.get("stroke-width")]

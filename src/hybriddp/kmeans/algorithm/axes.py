@@ -61,9 +61,11 @@ def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepRes
     shift, shift_variance = mean_shift(shifts, result.answers[1], radius, math.sqrt(square.value / d))
     # The square of a noisy mean is too large by its variance.
     moved = float(shift @ shift)
-    found = (square.value - max(moved - d * shift_variance, 0.0)) / d
-    doubt, before = (square.variance + 4 * moved * shift_variance) / d**2, (tuning.USUAL_ERROR * usual) ** 2
-    spread = usual + before / (before + doubt) * (found - usual)  # also if nobody was asked: then the doubt is infinite
+    measured = (square.value - max(moved - d * shift_variance, 0.0)) / d
+    variance, before = (square.variance + 4 * moved * shift_variance) / d**2, (tuning.USUAL_ERROR * usual) ** 2
+    spread = usual + before / (before + variance) * (
+        measured - usual
+    )  # also if nobody was asked: then the variance is infinite
     least, most = tuning.LEAST_VARIANCE * problem.mean_squared_width, tuning.MOST_VARIANCE * problem.mean_squared_width
     return InitialMoments(
         mean=np.clip(middle + shift, 0.0, problem.widths),
@@ -106,8 +108,8 @@ def estimate_moments(
         spread = float(
             np.clip(_blended(totals) / d, 0.3 * initial.coordinate_variance, 3 * initial.coordinate_variance)
         )
-        found, variance = mean_shift(asks[1], result.answers[1], radius, math.sqrt(spread))
-        shift = found * initial.mean_variance / (initial.mean_variance + variance)
+        measured, variance = mean_shift(asks[1], result.answers[1], radius, math.sqrt(spread))
+        shift = measured * initial.mean_variance / (initial.mean_variance + variance)
         shapes.append(moments.second_moments(asks[2], result.answers[2], spread))
     if statistic is not None and result.release is not None:
         bias = tuning.MATRIX_RADII[bound]

@@ -96,11 +96,11 @@ class Density:
     rounding: float  # the variance that rounding to the grid adds to a coordinate
 
     @classmethod
-    def of(cls, grid: GridQuestion, found: GridFrequencies) -> "Density":
+    def of(cls, grid: GridQuestion, frequencies: GridFrequencies) -> "Density":
         """Denoise the frequencies on a grid."""
-        weights = denoised(found.values, grid.sizes, math.sqrt(found.variance))
+        weights = denoised(frequencies.values, grid.sizes, math.sqrt(frequencies.variance))
         rounding = float(np.mean(grid.step**2)) / 6  # of a value that is rounded to either side at random
-        return cls(grid.vertices(), found.values, weights, found.variance, found.n_users, rounding)
+        return cls(grid.vertices(), frequencies.values, weights, frequencies.variance, frequencies.n_users, rounding)
 
     @property
     def noise(self) -> FloatArray:

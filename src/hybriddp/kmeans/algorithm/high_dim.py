@@ -136,9 +136,9 @@ def seeds(
     problem: Problem, grid: GridQuestion, n_seeds: int, bump_sd: float, effort: Effort
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Find more centers than are wanted, in the coordinates of the projection; their variance is unknown (infinite)."""
-    found = yield from grid_frequencies(problem, "a grid on the main directions", grid, effort)
+    groups = yield from grid_frequencies(problem, "a grid on the main directions", grid, effort)
     m, frequencies, precision = grid.n_symbols, np.zeros(grid.n_symbols), 0.0
-    for group in found:
+    for group in groups:
         variance = group.variance + 1 / group.n_users / m  # noise and sampling
         frequencies += group.values / variance
         precision += 1 / variance
@@ -204,9 +204,9 @@ def high_dim_algorithm(problem: Problem) -> Algorithm:
 
     grid = main_grid(problem, axes.projection, axes.variances, plan.grid)
     n_seeds, bump_sd = tuning.OVER_SEED * k, tuning.BUMP_SD * math.sqrt(axes.average)
-    found = yield from seeds(problem, grid, n_seeds, bump_sd, plan.grid)
+    on_grid = yield from seeds(problem, grid, n_seeds, bump_sd, plan.grid)
     m = axes.worthwhile(problem, n_seeds, (plan.lift, plan.first), len(grid.sizes))
-    known = yield from _lifted(problem, axes, found, m, plan.lift)
+    known = yield from _lifted(problem, axes, on_grid, m, plan.lift)
     known = yield from _round(problem, "a round with too many centers", axes, known, m, plan.first)
     known = yield from _sized(problem, axes, known, plan.sizes)
     known = _merged(problem, axes, known, m)
@@ -219,13 +219,13 @@ def high_dim_algorithm(problem: Problem) -> Algorithm:
 
 
 def _lifted(
-    problem: Problem, axes: MainAxes, found: ClusterEstimate, m: int, effort: Effort
+    problem: Problem, axes: MainAxes, on_grid: ClusterEstimate, m: int, effort: Effort
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Extend centers to all axes: the grid's along the first ones, and what users say along the first ``m``."""
-    (n, q), d = found.centers.shape, problem.n_dimensions
+    (n, q), d = on_grid.centers.shape, problem.n_dimensions
     rest = float(axes.variances[q:m].mean()) if m > q else float(axes.variances[q - 1])
-    centers = np.hstack([found.centers, np.zeros((n, d - q))])
-    known = replace(found, centers=centers, variance=axes.prior(n, q, tuning.BETWEEN * rest))
+    centers = np.hstack([on_grid.centers, np.zeros((n, d - q))])
+    known = replace(on_grid, centers=centers, variance=axes.prior(n, q, tuning.BETWEEN * rest))
     sd = np.full(n, math.sqrt(rest))
     part, radii = first_axes(known, m), Radii.of(problem, tuning.LIFT_RADIUS, sd, m)
     labels = Labels(part.centers, axes.projection.first(m))
@@ -262,11 +262,11 @@ def _sized(
         return known
     published = (yield Step("sizes before merging", release=release)).require_release()
     n = problem.n_trusted
-    found, doubt = published.values / n, published.variance / n**2 + known.sizes / n
-    weight = known.size_variance / (known.size_variance + doubt)
+    sizes, variance = published.values / n, published.variance / n**2 + known.sizes / n
+    weight = known.size_variance / (known.size_variance + variance)
     return replace(
         known,
-        sizes=np.maximum(known.sizes + weight * (found - known.sizes), 0.0),
+        sizes=np.maximum(known.sizes + weight * (sizes - known.sizes), 0.0),
         size_variance=known.size_variance * (1 - weight),
     )
 

@@ -37,8 +37,8 @@ def low_dim_algorithm(problem: Problem) -> Algorithm:
     grid = box_grid(problem, n_grid)
     grid_users = tuning.BOX_USERS if n_grid else Fraction(0)
     effort = Effort(grid_users, Fraction(1))
-    found = yield from grid_frequencies(problem, "a grid for the first centers", grid, effort)
-    frequencies = blended(*found) if len(found) == 2 else found[0]
+    groups = yield from grid_frequencies(problem, "a grid for the first centers", grid, effort)
+    frequencies = blended(*groups) if len(groups) == 2 else groups[0]
     known, density = box_start(grid, frequencies, problem.n_clusters, problem.rng())
     turns = tuning.BOX_ROUNDS
     effort = Effort((1 - grid_users) / turns, Fraction(0))
@@ -117,22 +117,22 @@ def _grid_sizes(widths: FloatArray, m: float) -> NDArray[np.int64]:
 
 
 def box_start(
-    grid: GridQuestion, found: GridFrequencies, k: int, rng: np.random.Generator
+    grid: GridQuestion, frequencies: GridFrequencies, k: int, rng: np.random.Generator
 ) -> tuple[ClusterEstimate, Density]:
     """Find first centers, and where users are."""
-    density = Density.of(grid, found)
+    density = Density.of(grid, frequencies)
     starts = _clusterings(density, k, rng)
     clusters = density.clusters(starts[0].centers)
     mass = clusters.mass
     noise = clusters.sums(clusters.rest**2 * density.weight_noise[:, None]) / mass[:, None] ** 2
-    sampling = (clusters.spread + density.rounding) / (found.n_users * mass)
+    sampling = (clusters.spread + density.rounding) / (frequencies.n_users * mass)
     sizes, size_noise = mass / mass.sum(), np.bincount(clusters.label, density.weight_noise, k)
     known = ClusterEstimate(
         centers=starts[0].centers,
         variance=noise + sampling[:, None],
         sizes=sizes,
-        size_variance=size_noise + sizes / found.n_users + (tuning.GRID_SIZE_ERROR * sizes) ** 2,
-        trusted_weight=np.full(k, found.trusted_weight),
+        size_variance=size_noise + sizes / frequencies.n_users + (tuning.GRID_SIZE_ERROR * sizes) ** 2,
+        trusted_weight=np.full(k, frequencies.trusted_weight),
         start=start_doubt(density, [start.centers for start in starts]),
     )
     return known, density
@@ -147,10 +147,10 @@ def _clusterings(density: Density, k: int, rng: np.random.Generator) -> list[Clu
     some = np.maximum(weights[chosen], 1e-9)
     least, most = tuning.BOX_STARTS
     starts = min(max(tuning.BOX_DISTANCES // (k * len(chosen)), least), most)
-    found = weighted_kmeans(density.points[chosen], some, k, starts=starts, generator=rng)
-    costs = np.array([start.cost for start in found])
+    results = weighted_kmeans(density.points[chosen], some, k, starts=starts, generator=rng)
+    costs = np.array([start.cost for start in results])
     new = np.diff(costs, prepend=-np.inf) > 1e-9 * costs[0]
-    different = [start for start, is_new in zip(found, new, strict=True) if is_new]
+    different = [start for start, is_new in zip(results, new, strict=True) if is_new]
     best = _best(density, different)
     return [best, *(start for start in different if start is not best)]
 

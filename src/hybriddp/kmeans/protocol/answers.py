@@ -40,12 +40,12 @@ class ReceivedReports:
 def messages_of(asked: Round, reports: Sequence[RoundReports]) -> list[Message]:
     """Write the message of each device, in the order of their points."""
     digest = asked.digest
-    found: dict[int, Message] = {}
+    messages: dict[int, Message] = {}
     for number, some in enumerate(reports):
         for user, variant, code in zip(some.users.tolist(), some.variants.tolist(), some.codes, strict=True):
             plain = code.tobytes().hex() if code.ndim else int(code)
-            found[user] = {"round": digest, "ask": number, "variant": variant, "code": plain}
-    return [found[user] for user in sorted(found)]
+            messages[user] = {"round": digest, "ask": number, "variant": variant, "code": plain}
+    return [messages[user] for user in sorted(messages)]
 
 
 def received_reports(asked: Round, messages: Iterable[object]) -> ReceivedReports:
@@ -142,11 +142,11 @@ class AnswerEntries:
 
     def n_users(self, counts: dict[int, int]) -> int:
         """Count the users who have answered this round so far."""
-        found = 0
+        users = 0
         for start, ask in zip(self._starts, self.asked.asks, strict=False):
             width = _width(ask)
-            found += sum(counts.get(-1 - start - variant * width, 0) for variant in range(ask.question.n_variants))
-        return found
+            users += sum(counts.get(-1 - start - variant * width, 0) for variant in range(ask.question.n_variants))
+        return users
 
     @cached_property
     def _starts(self) -> list[int]:

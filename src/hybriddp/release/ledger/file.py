@@ -31,7 +31,7 @@ from hybriddp.release.ledger.text import (
 
 
 def resolved(path: Path | str) -> Path:
-    """The file itself: links and later changes of the working directory must not make two ledgers of one."""
+    """Resolve a path, so that links and later changes of the working directory do not make two ledgers of one."""
     try:
         return Path(path).resolve()
     except (OSError, RuntimeError):  # which of them depends on the version of Python
@@ -64,7 +64,7 @@ class FileLedgerStore:
         return True
 
     def read(self, known: Position | None = None) -> LedgerContents | None:
-        """What was added since ``known``; None if there is no ledger yet."""
+        """Read what was added since ``known``; None if there is no ledger yet."""
         try:
             with opened(self._path, writing=False) as file:
                 return read_after(file, self._path, known)
@@ -109,7 +109,7 @@ def _create(path: Path, header: Header) -> None:
 
 
 def read_after(file: BinaryIO, path: Path, known: Position | None) -> LedgerContents:
-    """What has been added since ``known``; all of it if that is None.
+    """Read what has been added since ``known``; all of it if that is None.
 
     `DataError` if a line is unfinished or does not follow from the one before it, or if what was known is gone.
     """
@@ -155,7 +155,7 @@ def append(file: BinaryIO, path: Path, position: Position, lines: Iterable[Field
 
 
 def read_all(file: BinaryIO, path: Path, offset: int) -> bytes:
-    """The rest of the file."""
+    """Read the rest of the file."""
     parts = []
     try:
         file.seek(offset)

@@ -128,7 +128,7 @@ class Ledger:
         return tuple(event for group in groups(who) for event in self._studies.get((group, study), ()))
 
     def spent(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
-        """The most that any of these users has spent, in all studies or in one; of one part, if it is given.
+        """Compute the most that any of these users has spent, in all studies or in one, of all or of a part.
 
         Of ``"everybody"`` it is the most in either group. If the accountant does not add up, it is ε at the budget's δ.
         """
@@ -136,14 +136,14 @@ class Ledger:
         return _most(self.accountant.spent(self._exposure(group, study), delta, part) for group in groups(who))
 
     def sums(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
-        """The sums of ε and δ of the same events, whatever the accountant.
+        """Add up ε and δ of the same events, whatever the accountant.
 
         To see whether something has been written down, compare with these: `spent` may be less.
         """
         return _most(self._exposure(group, study).sums(part) for group in groups(who))
 
     def remaining(self, who: str, *, part: Part | None = None) -> Spent:
-        """What each of these users has left at least; if the accountant does not add up, ε at the budget's δ."""
+        """Compute what each of these users has left at least; ε at the budget's δ if costs do not add up."""
         left = Spent.of(self.budget) - self.spent(who, part=part)
         return left if self.accountant.adds_up else Spent(left.epsilon, self.budget.exact_delta)
 
@@ -227,7 +227,7 @@ class Ledger:
                 exposure.add(event)
 
     def _take_back(self, n_events: int) -> None:
-        """The last events have not happened."""
+        """Take back the last events."""
         for _ in range(n_events):
             event = self._events.pop()
             for group in groups(event.who):
@@ -236,7 +236,7 @@ class Ledger:
                 exposure.remove(event)
 
     def _exposures_of(self, event: Event) -> list[Exposure]:
-        """Those of its groups, and of its study if they have been asked for."""
+        """Find those of its groups, and of its study if they have been asked for."""
         whos = groups(event.who)
         studies = [self._exposures.get((group, event.study)) for group in whos]
         return [self._exposure(group) for group in whos] + [study for study in studies if study is not None]
@@ -255,7 +255,7 @@ class Ledger:
             raise
 
     def _exposure(self, who: str, study: str | None = None) -> Exposure:
-        """What happened to a group, in all studies or in one; that of one study is made when it is first asked for."""
+        """Find what happened to a group, in all studies or in one, which is made when it is first asked for."""
         exposure = self._exposures.get((who, study))
         if exposure is None:
             exposure = self._exposures[who, study] = Exposure(counting=not self.accountant.adds_up)
@@ -322,7 +322,7 @@ def require_ledger(ledger: object) -> None:
 
 
 def _events(events: Iterable[Event]) -> tuple[Event, ...]:
-    """All of them at once: they are looked at several times, and an iterator would be empty the second time."""
+    """List events, which are looked at several times: an iterator would be empty the second time."""
     listed = tuple(events)
     for event in listed:
         if not isinstance(event, Event):

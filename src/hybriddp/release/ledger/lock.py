@@ -24,7 +24,7 @@ _TRIES, _PAUSE = 50, 0.02  # a file that is being created is empty for less than
 
 @contextmanager
 def opened(path: Path, *, writing: bool) -> Iterator[BinaryIO]:
-    """The ledger file, locked; readers share the lock where the system has shared locks.
+    """Open the ledger file, locked; readers share the lock where the system has shared locks.
 
     A file that was replaced or removed while this waited is not the one that others will use: the one that is there
     now is opened instead. `FileNotFoundError` if there is none.

@@ -39,7 +39,7 @@ class LedgerStore(Protocol):
         """Begin the ledger with this header, unless there is one; whether it did."""
 
     def read(self, known: Position | None = None) -> LedgerContents | None:
-        """What was added since ``known``; None if there is no ledger yet.
+        """Read what was added since ``known``; None if there is no ledger yet.
 
         `DataError` if what was known is not there any more. What was known and rolled back is neither: the contents
         then begin before it.
@@ -72,7 +72,7 @@ class MemoryLedgerStore:
         return new
 
     def read(self, known: Position | None = None) -> LedgerContents | None:
-        """What was added since ``known``; None if there is no ledger yet."""
+        """Read what was added since ``known``; None if there is no ledger yet."""
         if self._header is None:
             return None
         start = 0 if known is None else known.events

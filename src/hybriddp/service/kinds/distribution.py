@@ -9,7 +9,7 @@ from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.release.ledger.ledger import Ledger
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
-from hybriddp.service.pages.quantiles import curator_quantiles_page, on_a_page, quantiles_page
+from hybriddp.service.pages.quantiles import curator_quantiles_page, quantiles_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.sums import CategorySums
 from hybriddp.study.summary import LocalSummary, TrustedSummary
@@ -62,10 +62,11 @@ class DistributionKind(StudyKind):
         if ledger is None:
             estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
         published = estimate.to_dict()
-        published["warnings"] = [*([warning] if warning else []), *map(on_a_page, estimate.warnings)]
+        if warning is not None:
+            published["warnings"] = [warning, *published["warnings"]]
         warnings = published["warnings"]
         return Released(
-            {"estimate": published, "answer": on_a_page(str(estimate))},
+            {"estimate": published, "answer": str(estimate)},
             quantiles_page(estimate, warnings=warnings),
             curator_quantiles_page(estimate, warnings=warnings),
         )

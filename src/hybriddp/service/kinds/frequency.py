@@ -41,7 +41,7 @@ class FrequencyKind(StudyKind):
                 f"The server takes studies of at most {MOST_CATEGORIES:,} categories, and this one has "
                 f"{len(self.study.names):,}. Ask for the most frequent ones, and count the rest as other items."
             )
-        if self.study.oracle.n_counts > MOST_COUNTS:
+        if self.study.n_counts > MOST_COUNTS:
             raise ProtocolError(
                 f"The server takes channels with at most {MOST_COUNTS:,} codes. Give local hashing fewer functions."
             )
@@ -54,7 +54,7 @@ class FrequencyKind(StudyKind):
 
     def report(self, code: int) -> int:
         """The code, if a device can have sent it."""
-        most = self.study.oracle.n_codes - 1
+        most = self.study.n_codes - 1
         if not 0 <= code <= most:
             raise Refusal("out-of-range", f"code must be a whole number from 0 to {most}.")
         return code
@@ -108,7 +108,7 @@ class FrequencyKind(StudyKind):
 
     def local_counts(self, gathered: Gathered) -> LocalSummary:
         """The local group's summary."""
-        n_counts, sums = self.study.oracle.n_counts, self.sums
+        n_counts, sums = self.study.n_counts, self.sums
         entries = map(sums.bit, range(n_counts)) if sums.n_bits else range(n_counts)
         counts = tuple(gathered.tally.get(entry, 0) for entry in entries)
         return LocalSummary(self.digest, gathered.n_local, counts, tied=True)

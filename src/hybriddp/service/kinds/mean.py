@@ -88,7 +88,7 @@ class MeanKind(StudyKind):
             published["warnings"] = [warning, *published["warnings"]]
         page = result_page(
             self.study.title,
-            str(estimate).splitlines()[-1],  # behind the warnings
+            estimate.answer,
             warnings=published["warnings"],
             promise=str(estimate.privacy),
             n_trusted=estimate.n_trusted,
@@ -97,8 +97,7 @@ class MeanKind(StudyKind):
             style=STYLE,
         )
         *groups, _ = published_rows(estimate)
-        alone = [{"group": row.name.split()[0], "value": row.value, "interval_95": [*row.interval]} for row in groups]
-        result = {"estimate": published, "groups": alone, "answer": str(estimate)}
+        result = {"estimate": published, "groups": [row.to_dict() for row in groups], "answer": str(estimate)}
         return Released(result, page, estimate.to_html())
 
     def summaries(self, gathered: Gathered, study: MeanStudy) -> tuple[TrustedSummary, LocalSummary]:

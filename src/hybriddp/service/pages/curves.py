@@ -3,8 +3,9 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from hybriddp.planning.base import readable
 from hybriddp.planning.curves import OPT_INS, ErrorCurves
-from hybriddp.planning.evaluate import OURS, readable
+from hybriddp.planning.estimators import OURS
 from hybriddp.reporting.html import color
 from hybriddp.reporting.wording import significant
 

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hybriddp.mean.explain import GroupRow, published_rows
+from hybriddp.mean.published import step_of
 from hybriddp.reporting.html import color, paragraphs
 from hybriddp.reporting.wording import counted, significant
 from hybriddp.study.rounding import nice_below, number
@@ -31,7 +32,7 @@ _NAMES = {
 
 def interval_blocks(estimate: "Estimate") -> list[str]:
     """The drawing, and how to read it. All that it shows may be published: its numbers are the rounded ones."""
-    rows, step = published_rows(estimate), estimate.published(level=0.95).step
+    rows, step = published_rows(estimate), step_of(estimate)
     scale = _scale(rows)
     words = "Dots are answers, lines their 95 % intervals."
     if any(_cut(row, scale) for row in rows):

@@ -17,10 +17,9 @@ __all__ = ["curator_items_page", "items_page"]
 def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
     """The page for everybody: what may be published, and no more."""
     people = f"{counted(found.n_trusted, 'trusted participant')} and {counted(found.n_local, 'local participant')}"
-    answer = str(found).split("\n")[-1].removeprefix(f"{found.study.name}: ")
     cells = [share_cells(row) for row in found.top(LISTED)]
     blocks = [
-        *_head(found, warnings, answer),
+        *_head(found, warnings),
         wide(table(("", "share", "95 % interval"), cells), "Shares"),
         *left_out(found, LISTED, "in the table; the JSON result has all"),
         *paragraphs([f"All other items: {percent(found.other_share, 3)}."]),
@@ -32,15 +31,14 @@ def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
 
 def curator_items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
     """The curator's page: also the weights, and how it came about."""
-    told = list(warnings)
-    answer, *rest = [line for line in found.explain().split("\n") if line not in told]
-    cells = [[*share_cells(row), percent(row.weight, 3)] for row in found.top(LISTED)]
+    rows = zip(found.top(LISTED), found.weight.tolist(), strict=False)
+    cells = [[*share_cells(row), percent(weight, 3)] for row, weight in rows]
     headings = ("", "share", "95 % interval", "weight on trusted")
     shown = wide(table(headings, cells), "Shares")
-    blocks = [*_head(found, told, answer), shown, *left_out(found, LISTED, "in the table"), *paragraphs(rest)]
+    blocks = [*_head(found, warnings), shown, *left_out(found, LISTED, "in the table"), *paragraphs(found.sentences())]
     return render_page(found.study.name, [Section("", blocks)])
 
 
-def _head(found: "HeavyHitters", warnings: Iterable[str], answer: str) -> Sequence[str]:
+def _head(found: "HeavyHitters", warnings: Iterable[str]) -> Sequence[str]:
     drawn = [bars(found.top(DRAWN)), *left_out(found, DRAWN, "in the figure")] if len(found) else []
-    return [*alerts(warnings), *paragraphs([answer], style="answer"), *drawn]
+    return [*alerts(warnings), *paragraphs([found.answer], style="answer"), *drawn]

@@ -288,16 +288,13 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
         return []
     blocks = []
     estimate = (result or {}).get("estimate", result) or {}
-    if isinstance(estimate.get("value"), int | float):
-        line = f"Result: {significant(float(estimate['value']), 10)}"
-        interval = estimate.get("interval_95")
-        if isinstance(interval, list | tuple) and len(interval) == 2:
-            low, high = (significant(float(end), 10) for end in interval)
-            line += f", 95 % interval {low} to {high}"
-        blocks += paragraphs([kept(line)], style="answer")
+    if estimate.get("type") == "mean":
+        (row,) = estimate["rows"]
+        value, low, high = (significant(float(row[name]), 10) for name in ("value", "lower", "upper"))
+        blocks += paragraphs([kept(f"Result: {value}, 95 % interval {low} to {high}")], style="answer")
     elif isinstance(estimate.get("parts"), list):
         blocks += paragraphs([kept(_means(estimate))], style="answer")
-    elif any(isinstance(estimate.get(field), list) for field in ("shares", "quantiles", "centers")):
+    elif any(isinstance(estimate.get(field), list) for field in ("rows", "centers")):
         told = str((result or {}).get("answer", "")).splitlines()[-1:]  # behind the warnings
         title = f"{study.get('title')}: "
         blocks += paragraphs([kept(f"Result: {line.removeprefix(title)}") for line in told], style="answer")

@@ -5,11 +5,11 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from hybriddp.mean.page import section
 from hybriddp.reporting.html import Section, alerts, color, paragraphs, render_page, table, wide
 from hybriddp.reporting.wording import counted, percent, significant
 from hybriddp.service.pages.intervals import PAD, WIDTH, axis
 from hybriddp.service.pages.result import downloads
+from hybriddp.study.page import section
 from hybriddp.study.rounding import number
 
 if TYPE_CHECKING:
@@ -102,19 +102,20 @@ def live_parts(by: str, rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _assumes_alike(part: Mapping[str, Any]) -> bool:
-    return bool(part["interval_assumes_groups_alike"])
+    return bool(part["assumes_groups_alike"])
 
 
 def _numbers(part: Mapping[str, Any]) -> list[str]:
     """The mean and the ends of its interval, which are rounded already, with as many digits as the step has."""
-    step = Fraction(repr(float(part["step"])))
-    return [number(float(one), step) for one in (part["value"], *part["interval_95"])]
+    (row,) = part["rows"]
+    step = Fraction(repr(float(row["step"])))
+    return [number(float(row[name]), step) for name in ("value", "lower", "upper")]
 
 
 def _figure(parts: Sequence[Mapping[str, Any]]) -> str:
     """Means as dots with their intervals, each below its name, in SVG that needs nothing from elsewhere."""
-    low = min(float(part["interval_95"][0]) for part in parts)
-    high = max(float(part["interval_95"][1]) for part in parts)
+    low = min(float(part["rows"][0]["lower"]) for part in parts)
+    high = max(float(part["rows"][0]["upper"]) for part in parts)
     width, ink = (high - low) or 1.0, color("both")
 
     def x(value: float) -> float:
@@ -124,12 +125,12 @@ def _figure(parts: Sequence[Mapping[str, Any]]) -> str:
     for i, part in enumerate(parts):
         y, name = 30 + _STEP * i, str(part["users"]["key"])
         name = name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
-        lower, upper = map(x, part["interval_95"])
+        lower, value, upper = (x(part["rows"][0][end]) for end in ("lower", "value", "upper"))
         marks.append(
             f'<text x="0" y="{y - 14}">{escape(name)}</text>'
             f'<text x="{WIDTH}" y="{y - 14}" text-anchor="end">{_numbers(part)[0]}</text>'
             f'<line x1="{lower:.1f}" x2="{upper:.1f}" y1="{y}" y2="{y}" stroke="{ink}" stroke-width="4" '
-            f'stroke-linecap="round"/><circle cx="{x(part["value"]):.1f}" cy="{y}" r="5.5" fill="{ink}"/>'
+            f'stroke-linecap="round"/><circle cx="{value:.1f}" cy="{y}" r="5.5" fill="{ink}"/>'
         )
     base = 4 + _STEP * len(parts)
     return (

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from hybriddp.planning import Plan
+from hybriddp.planning import MeanPlan
 from hybriddp.planning.curves import EPSILON, OPT_INS, ErrorCurves
-from hybriddp.planning.evaluate import OURS
-from hybriddp.planning.page import LABELS as ESTIMATORS
+from hybriddp.planning.estimators import OURS
+from hybriddp.planning.mean_tables import LABELS as ESTIMATORS
 from hybriddp.reporting.html import Section, alerts, table, wide
 from hybriddp.service.pages.curves import LINES, axis_range, curves_figure, place_range, swatch
 from hybriddp.service.pages.look import kept, not_ready, script_tag, server_page, style_tag
@@ -84,7 +84,7 @@ def plan_labels(curves: ErrorCurves) -> dict[str, str]:
     }
 
 
-def option_rows(made: Plan) -> Iterator[tuple[str, str, str, str, str]]:
+def option_rows(made: MeanPlan) -> Iterator[tuple[str, str, str, str, str]]:
     """Every estimator of a plan: its name, and the cells of the table."""
     for option in reversed(made.options):
         low, high = (f"{100 * weight:.3g}" for weight in (option.weight.best, option.weight.worst))
@@ -164,7 +164,7 @@ def _field(name: str, text: str, problem: str) -> str:
     )
 
 
-def _table(made: Plan) -> str:
+def _table(made: MeanPlan) -> str:
     """The table of estimators, each with a piece of its line."""
     html = table(_HEADINGS, [row[1:] for row in option_rows(made)])
     for name, label, *_ in option_rows(made):

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from hybriddp.distribution.explain import CELL_HEADINGS, HONEST, assumes_alike, cells
-from hybriddp.distribution.page import figure
+from hybriddp.distribution.drawing import draw_cdf
+from hybriddp.distribution.explain import HONEST
 from hybriddp.reporting.html import Section, alerts, paragraphs, render_page, table, wide
 from hybriddp.reporting.wording import counted
 from hybriddp.service.pages.result import downloads
@@ -12,7 +12,7 @@ from hybriddp.service.pages.result import downloads
 if TYPE_CHECKING:
     from hybriddp.distribution.estimate import DistributionEstimate
 
-__all__ = ["curator_quantiles_page", "on_a_page", "quantiles_page"]
+__all__ = ["curator_quantiles_page", "quantiles_page"]
 
 _STYLE = """\
 .wide svg { min-width: 28rem; }
@@ -32,7 +32,7 @@ def quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str])
     )
     blocks = [
         *_head(estimate, warnings, groups_alone=False),
-        *paragraphs([_HOW_TO_READ, *([_ALIKE] if assumes_alike(estimate) else [])]),
+        *paragraphs([_HOW_TO_READ, *([_ALIKE] if estimate.assumes_groups_alike else [])]),
         *paragraphs([f"Computed from the contributions of {people}.", str(estimate.privacy)]),
         downloads(),
     ]
@@ -42,28 +42,18 @@ def quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str])
 def curator_quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str]) -> str:
     """The curator's page: also what each group says alone, the answer that assumes less, and how it came about."""
     told = list(warnings)
-    lines = [line for line in map(on_a_page, estimate.explain().split("\n")) if line not in told]
-    rest = lines[1 + len(cells(estimate)) :]  # the title stands in the heading, the quantiles in the table
-    blocks = [*_head(estimate, told, groups_alone=True), *paragraphs(rest)]
-    sections = [Section("", blocks)]
-    if estimate.comparison is not None:
-        honest = estimate.allowing_groups_to_differ()
-        words = "Each group counts for its own users only: less accurate, and right however much the groups differ."
-        found = wide(table(CELL_HEADINGS, cells(honest)), "Quantiles if the groups may differ")
-        sections.append(Section("If the groups may differ", [*paragraphs([words]), found]))
+    blocks = [*_head(estimate, told, groups_alone=True), *paragraphs(estimate.sentences())]
+    sections, honest = [Section("", blocks)], estimate.if_groups_may_differ
+    if honest is not None:
+        cells = wide(table(honest.headings, honest.cells()), "Quantiles if the groups may differ")
+        sections.append(Section("If the groups may differ", [*paragraphs([HONEST]), cells]))
     return render_page(estimate.study.title, sections, style=_STYLE)
 
 
-def on_a_page(text: str) -> str:
-    """What an estimate says, for people who cannot call its methods."""
-    return text.replace(HONEST, "The second table of the curator's report")
-
-
 def _head(estimate: "DistributionEstimate", warnings: Iterable[str], *, groups_alone: bool) -> list[str]:
-    answer = str(estimate).split("\n")[-1].removeprefix(f"{estimate.study.title}: ")
     return [
         *alerts(warnings),
-        *paragraphs([answer], style="answer"),
-        wide(figure(estimate, groups_alone=groups_alone), "The distribution"),
-        wide(table(CELL_HEADINGS, cells(estimate)), "Quantiles"),
+        *paragraphs([estimate.answer], style="answer"),
+        wide(draw_cdf(estimate, groups_alone=groups_alone), "The distribution"),
+        wide(table(estimate.headings, estimate.cells()), "Quantiles"),
     ]

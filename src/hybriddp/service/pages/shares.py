@@ -5,14 +5,16 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hybriddp.reporting.html import Section, alerts, color, paragraphs, render_page, table, wide
-from hybriddp.reporting.wording import counted, percent, to_precision_of
+from hybriddp.reporting.wording import counted, percent
 from hybriddp.service.pages.result import downloads
+from hybriddp.shares.explain import share_words
 from hybriddp.shares.published import MOST_LARGEST
 from hybriddp.shares.selection import selection_lines
+from hybriddp.study.published import Row
 
 if TYPE_CHECKING:
-    from hybriddp.items.estimate import HeavyHitters, ItemRow
-    from hybriddp.shares.estimate import Frequencies, ShareRow
+    from hybriddp.shares.estimate import Frequencies
+    from hybriddp.shares.result import ShareResult
 
 __all__ = ["DRAWN", "LISTED", "bars", "curator_shares_page", "left_out", "share_cells", "shares_page"]
 
@@ -26,11 +28,11 @@ _BAR, _AXIS, _INK = color("both"), color("axis"), color("ink")
 def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
     """The page for everybody: what may be published, and no more."""
     people = f"{counted(found.n_trusted, 'trusted participant')} and {counted(found.n_local, 'local participant')}"
-    rows = _chosen(found, LISTED)
+    rows = found.first(LISTED)
     blocks = [
         *alerts(warnings),
-        *paragraphs([_answer(found)], style="answer"),
-        bars(_chosen(found, DRAWN)),
+        *paragraphs([found.answer], style="answer"),
+        bars(found.first(DRAWN)),
         *left_out(found, DRAWN, "in the figure"),
         wide(table(("", "share", "95 % interval"), [share_cells(row) for row in rows]), "Shares"),
         *left_out(found, LISTED, "in the table; the JSON result has all"),
@@ -42,27 +44,29 @@ def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
 
 def curator_shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
     """The curator's page: also what each group says alone, the weights, and how it came about."""
-    told = list(warnings)
-    lines = [line for line in found.explain().split("\n") if line not in told]
     blocks = [
-        *alerts(told),
-        *paragraphs(lines[:1], style="answer"),
-        bars(_chosen(found, DRAWN)),
+        *alerts(warnings),
+        *paragraphs([found.answer], style="answer"),
+        bars(found.first(DRAWN)),
         *left_out(found, DRAWN, "in the figure"),
     ]
     groups = [found.trusted, found.local]
     headings = ["", "share", "95 % interval", "trusted alone", "local alone", "weight on trusted"]
     place = {item: i for i, item in enumerate(found.items)}
     rows = []
-    for row in _chosen(found, LISTED):
-        i = place[row.item]
+    for row in found.first(LISTED):
+        i = place[row.name]
         alone = ["" if group is None else percent(float(group.shares[i]), 3) for group in groups]
         rows.append([*share_cells(row), *alone, percent(float(found.weight[i]), 3)])
-    blocks += [wide(table(headings, rows), "Shares"), *left_out(found, LISTED, "in the table"), *paragraphs(lines[1:])]
+    blocks += [
+        wide(table(headings, rows), "Shares"),
+        *left_out(found, LISTED, "in the table"),
+        *paragraphs(found.sentences()),
+    ]
     return render_page(found.study.title, [Section("", blocks)])
 
 
-def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
+def bars(rows: Sequence[Row]) -> str:
     """Shares as bars, with their intervals as lines, in SVG that needs nothing from elsewhere."""
     longest = max((row.interval.upper for row in rows), default=0.0) or 1.0
 
@@ -71,12 +75,12 @@ def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
 
     marks = []
     for i, row in enumerate(rows):
-        y, name = 14 + _STEP * i, str(row.item)
+        y, name = 14 + _STEP * i, str(row.name)
         name = name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
         low, high = x(row.interval.lower), x(row.interval.upper)
         marks.append(
             f'<text x="{_LEFT - 10}" y="{y + 5}" text-anchor="end">{escape(name)}</text>'
-            f'<rect x="{_LEFT}" y="{y - 7}" width="{float(x(row.share)) - _LEFT:.1f}" height="14" fill="{_BAR}" '
+            f'<rect x="{_LEFT}" y="{y - 7}" width="{float(x(row.value)) - _LEFT:.1f}" height="14" fill="{_BAR}" '
             f'fill-opacity="0.55"/>'
             f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}" stroke="{_INK}" stroke-width="1.5"/>'
             + "".join(f'<line x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}" stroke="{_INK}"/>' for end in (low, high))
@@ -92,25 +96,14 @@ def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
     )
 
 
-def _chosen(found: "Frequencies", most: int) -> list["ShareRow"]:
-    """All categories in the study's order, or the most frequent ones."""
-    return found.rows() if len(found) <= most else found.top(most)
-
-
-def left_out(found: "Frequencies | HeavyHitters", most: int, where: str) -> list[str]:
+def left_out(found: "ShareResult", most: int, where: str) -> list[str]:
     """Say that only the largest shares are shown, and what their intervals are; nothing if all are."""
     if len(found) <= most:
         return []
     return paragraphs([f"The {most} largest of {len(found):,} shares are {where}.", *selection_lines(most, len(found))])
 
 
-def _answer(found: "Frequencies") -> str:
-    """The sentence without its warnings, and without the title that the heading has."""
-    return str(found).split("\n")[-1].removeprefix(f"{found.study.title}: ")
-
-
-def share_cells(row: "ShareRow | ItemRow") -> list[str]:
-    """A row of a table: the item, its share and its interval."""
-    error = 100 * row.standard_error
-    value, low, high = (to_precision_of(100 * x, error) for x in (row.share, row.interval.lower, row.interval.upper))
-    return [str(row.item), f"{value} %", f"{low} … {high} %"]
+def share_cells(row: Row) -> list[str]:
+    """Write a row of a table: the item, its share and its interval."""
+    name, share, _, interval = share_words(row)
+    return [name, share, interval]

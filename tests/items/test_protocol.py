@@ -5,10 +5,18 @@ import pytest
 
 import hybriddp as hdp
 from hybriddp.errors import BudgetError, DataError
-from hybriddp.items import HeavyHitterStudy
-from hybriddp.items.protocol import report_evidence, trusted_shares
+from hybriddp.items import HeavyHitterStudy, PrivateItems
+from hybriddp.items.protocol import (
+    AskLocal,
+    ChargeReports,
+    ReleaseList,
+    discovery_steps,
+    list_steps,
+    report_evidence,
+    trusted_shares,
+)
 from hybriddp.privacy import Privacy
-from hybriddp.shares import blend
+from hybriddp.shares import FrequencyStudy, blend
 from tests.levels import z_limit
 
 STUDY = HeavyHitterStudy("words", epsilon=4, delta=1e-6)
@@ -20,10 +28,17 @@ RULE = STUDY.rule
 
 def test_the_answer_is_the_blend_of_list_and_reports() -> None:
     words = np.random.default_rng(1).choice(["a", "b", "c", "d"], 9000, p=[0.4, 0.3, 0.2, 0.1]).tolist()
-    released = STUDY.release(words[:1000], random_state=1)
-    question = STUDY.question(released)
+    released = PrivateItems.from_json(STUDY.release(words[:1000], random_state=1).to_json())
+    question = FrequencyStudy.from_json(STUDY.question(released).to_json())
+    assert (question.names, question.privacy.epsilon) == ((*released.items, "(other)"), "4")
     reports = question.randomize(words[1000:], random_state=2)
     found = STUDY.estimate(trusted=released, local=reports)
+    assert (found.n_trusted, found.n_local, found.method) == (1000, 8000, "list")
+    assert found.tied
+    assert found.privacy.seeded
+    summary = question.summarize_local(reports[:2000]) + question.summarize_local(reports[2000:])
+    again = STUDY.estimate(trusted=released, local=summary)
+    assert (again.items, again.shares.tolist()) == (found.items, found.shares.tolist())
     y, n = np.array(released.counts), 1000
     noise = released.rule.variance / n**2
     shares = np.append(y / n, 1 - y.sum() / n)
@@ -129,9 +144,10 @@ def test_discovery_finds_short_words_and_the_trusted_group_long_ones(small: Heav
     assert found.method == "discovery"
     assert set(found.items) == {*SHARES, "~~~~~~"}
     for item, share in SHARES.items():
-        row = next(row for row in found.rows() if row.item == item)
-        assert abs(row.share - share) < z_limit(len(SHARES)) * row.standard_error + 0.01
-        assert (row.weight > 0.999) == (item == "pineapple")  # too long for a code
+        weight = found.weight[found.items.index(item)]
+        row = next(row for row in found.rows() if row.name == item)
+        assert abs(row.value - share) < z_limit(len(SHARES)) * row.standard_error + 0.01
+        assert (weight > 0.999) == (item == "pineapple")  # too long for a code
     assert found.n_without_code == 1
     told = found.explain()
     assert "strings of up to 6 bytes" in told
@@ -162,6 +178,22 @@ def test_discovery_pays_before_it_draws_and_shows_nothing_else(small: HeavyHitte
     assert found.privacy.counted
     assert "a" in found.items
     assert "alone" not in found.items
+
+
+def test_steps_follow_from_published_numbers(small: HeavyHitterStudy) -> None:
+    steps = list_steps(STUDY, 100, seeded=True)
+    assert next(steps) == ReleaseList()
+    released = STUDY.release(["a"] * 500, random_state=1)
+    question = STUDY.question(released)
+    assert steps.send(released) == AskLocal(question)
+    with pytest.raises(StopIteration) as end:
+        steps.send(question.summarize_local(question.randomize(["a"] * 100)))
+    assert (end.value.value.items, end.value.value.n_local) == (("a",), 100)
+    for n_trusted, expected in ((0, ChargeReports), (500, ReleaseList)):
+        steps = discovery_steps(small, n_trusted, seeded=False)
+        assert next(steps) == AskLocal(small.discovery)
+        step = steps.send(small.discovery.summarize_local(small.discovery.randomize(_words(2000, 4))))
+        assert isinstance(step, expected)
 
 
 def test_without_local_users_the_list_remains() -> None:

@@ -1,25 +1,29 @@
 import json
 import math
+from html import escape
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from hybriddp import plan, solve
 from hybriddp.errors import ParameterError
 from hybriddp.items.open_release import release_items
-from hybriddp.planning import FrequencyPlan, plan_frequencies
-from hybriddp.planning.frequencies import chance_listed
+from hybriddp.planning import SharePlan
+from hybriddp.planning.shares import chance_listed
 from hybriddp.privacy import Privacy
 from hybriddp.release.threshold import ThresholdRule
 from hybriddp.shares import FrequencyStudy
 from tests.levels import z_limit
+from tests.planning.settings import plan_mean, plan_quantiles, plan_shares
 from tests.release.numbers import cost
 
 OPEN = {"n_users": 10**6, "trusted_fraction": 0.01, "epsilon": 1, "delta": 1e-6, "n_items": 10_000}
 
 
-def _open(**changed: float) -> FrequencyPlan:
-    return plan_frequencies(**(OPEN | changed))
+def _open(**changed: float) -> SharePlan:
+    return plan_shares(**(OPEN | changed))
 
 
 # Definition
@@ -53,7 +57,7 @@ def test_what_the_design_was_measured_to_give() -> None:
 
 def test_interpolating_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     coarse = _open(n_items=3000)
-    monkeypatch.setattr("hybriddp.planning.frequencies._COMPUTED", 10_000)
+    monkeypatch.setattr("hybriddp.planning.shares._COMPUTED", 10_000)
     fine = _open(n_items=3000)
     assert coarse.list_length == pytest.approx(fine.list_length, abs=0.02)
     assert np.abs(coarse.chances - fine.chances).max() < 5e-3
@@ -63,8 +67,8 @@ def test_interpolating_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_zipf_of_slope_0_is_uniform_and_shares_can_be_given() -> None:
-    flat = plan_frequencies(n_users=1000, trusted_fraction=0.1, epsilon=1, n_items=4, slope=0)
-    given = plan_frequencies(n_users=1000, trusted_fraction=0.1, epsilon=1, shares=[0.25] * 4)
+    flat = plan_shares(n_users=1000, trusted_fraction=0.1, epsilon=1, n_items=4, slope=0)
+    given = plan_shares(n_users=1000, trusted_fraction=0.1, epsilon=1, shares=[0.25] * 4)
     assert flat.shares == given.shares
     assert flat.standard_errors.tolist() == given.standard_errors.tolist()
     assert (flat.method, flat.list_length, flat.list_length_sd) == ("dictionary", 4.0, 0.0)
@@ -75,7 +79,7 @@ def test_both_groups_are_never_worse_than_either() -> None:
     for made in (_open(), _open(epsilon=4, trusted_fraction=0.001), _open().with_dictionary()):
         trusted, local = made.errors_alone()
         assert np.all(made.standard_errors <= np.minimum(trusted, local) * (1 + 1e-12))
-        assert made.rmse(50) > 0
+        assert made.rmse_of_top(50) > 0
 
 
 def test_more_of_everything_is_better() -> None:
@@ -83,7 +87,7 @@ def test_more_of_everything_is_better() -> None:
     for changed in ({"n_users": 2 * 10**6}, {"trusted_fraction": 0.02}, {"epsilon": 2}, {"delta": 1e-4}):
         better = _open(**changed)
         assert better.list_length > base.list_length
-        assert better.rmse(50) < base.rmse(50)
+        assert better.rmse_of_top(50) < base.rmse_of_top(50)
 
 
 def test_few_who_trust_are_helped_by_local_discovery() -> None:
@@ -95,8 +99,8 @@ def test_few_who_trust_are_helped_by_local_discovery() -> None:
 
 def test_two_categories_have_half_the_noise() -> None:
     """Of two counts one says it all."""
-    two = plan_frequencies(n_users=10**6, trusted_fraction=0.001, epsilon=0.01, shares=[0.5, 0.5])
-    three = plan_frequencies(n_users=10**6, trusted_fraction=0.001, epsilon=0.01, shares=[0.5, 0.5, 0.0])
+    two = plan_shares(n_users=10**6, trusted_fraction=0.001, epsilon=0.01, shares=[0.5, 0.5])
+    three = plan_shares(n_users=10**6, trusted_fraction=0.001, epsilon=0.01, shares=[0.5, 0.5, 0.0])
     assert three.errors_alone()[0][0] == pytest.approx(2 * two.errors_alone()[0][0], rel=0.05)
 
 
@@ -107,7 +111,7 @@ def test_two_categories_have_half_the_noise() -> None:
 def test_lists_are_as_long_as_predicted() -> None:
     """20 % of the length are more than 20 standard errors."""
     n, trials = 40_000, 400
-    made = plan_frequencies(n_users=n, trusted_fraction=0.05, epsilon=2, delta=1e-6, n_items=300)
+    made = plan_shares(n_users=n, trusted_fraction=0.05, epsilon=2, delta=1e-6, n_items=300)
     rng = np.random.default_rng(0)
     rule = ThresholdRule.of(made.privacy)
     items = [f"item {i}" for i in range(300)]
@@ -127,7 +131,7 @@ def test_lists_are_as_long_as_predicted() -> None:
 def test_errors_are_as_large_as_predicted() -> None:
     """Of all shares, as ratios to what is predicted; a scale that is 20 % off is rejected."""
     n, trials = 4000, 500
-    made = plan_frequencies(n_users=n, trusted_fraction=0.1, epsilon=1, n_items=6)
+    made = plan_shares(n_users=n, trusted_fraction=0.1, epsilon=1, n_items=6)
     study = FrequencyStudy("x", categories=list(range(6)), other=False, epsilon=1)
     rng = np.random.default_rng(1)
     squared = []
@@ -157,9 +161,9 @@ def test_the_plan_in_words_and_numbers() -> None:
     assert stored["list_length"] == made.list_length
     assert [row["rank"] for row in stored["ranks"]][:4] == [1, 2, 5, 10]
     assert "may as well be 0" in made.with_dictionary().explain()
-    few = plan_frequencies(n_users=60_000, trusted_fraction=50 / 60_000, epsilon=2, delta=1e-6, n_items=400)
+    few = plan_shares(n_users=60_000, trusted_fraction=50 / 60_000, epsilon=2, delta=1e-6, n_items=400)
     assert "would have 10 times, the local group alone 1.0 times the error" in few.explain()
-    assert "All are above" in plan_frequencies(n_users=10**6, trusted_fraction=0.1, epsilon=1, n_items=3).explain()
+    assert "All are above" in plan_shares(n_users=10**6, trusted_fraction=0.1, epsilon=1, n_items=3).explain()
 
 
 def test_a_plan_without_hope_says_so() -> None:
@@ -187,3 +191,28 @@ def test_a_plan_without_hope_says_so() -> None:
 def test_mistakes_are_named(changed: dict[str, float], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         _open(**changed)
+
+
+# What every plan can do
+
+
+def test_every_plan_is_a_table_a_page_and_solved_for() -> None:
+    plans = [
+        plan_mean(n_users=2000, trusted_fraction=0.1, bounds=(0, 1), sd=0.2, mean=0.5),
+        plan_shares(n_users=2000, trusted_fraction=0.1, shares=[0.3, 0.7]),
+        plan_quantiles(n_users=2000, trusted_fraction=0.1, bounds=(0, 1)),
+    ]
+    for made in plans:
+        rows, page = made.to_pandas(), made.to_html()
+        assert len(rows) == len(made.rows)
+        assert "<svg" in page
+        assert all(escape(table.title) in page for table in made.tables())
+        assert made.typical_error in repr(made)
+    wrong: Any = "x"
+    study = FrequencyStudy("x", categories=range(4), epsilon=1)
+    found = solve(study, for_="n_users", target_rmse=0.01, trusted_fraction=0.05, slope=0)
+    assert found.plan.rmse <= 0.01 < found.plan.changed(n_users=int(found.value) - 20, trusted_fraction=0.05).rmse
+    with pytest.raises(ParameterError, match="only quantiles have ranks"):
+        solve(study, for_="n_users", target_rank_error=0.01, trusted_fraction=0.05)
+    with pytest.raises(ParameterError, match="study must be one of"):
+        plan(wrong, n_users=10, trusted_fraction=0.5)
