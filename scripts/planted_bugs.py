@@ -119,12 +119,6 @@ BUGS = (
         RELEASE,
     ),
     Bug(
-        "scale: the local Laplace channel's rate is doubled",
-        "return (Fraction(Decimal(self.epsilon)) - _SLACK) / UNITS",
-        "return 2 * (Fraction(Decimal(self.epsilon)) - _SLACK) / UNITS",
-        CHANNELS,
-    ),
-    Bug(
         "ledger: releases are made without being charged",
         "        [event for event, _ in events],\n",
         "        [],\n",

@@ -20,7 +20,6 @@ import pytest
 import hybriddp as hdp
 from hybriddp import cli
 from hybriddp.channels import (
-    DiscreteLaplace,
     LocalHashing,
     MaskedResponse,
     RandomizedResponse,
@@ -113,7 +112,6 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "grid": Grid(0, 1).place,
     "grid values": Grid(0, 1).values,
     "window": lambda x: WindowChannel(epsilon=1).randomize(x, bounds=(0, 1)),
-    "laplace": lambda x: DiscreteLaplace(epsilon=1).randomize(x, bounds=(0, 1)),
     "window units": WindowChannel(epsilon=1).sample,
     "response": RandomizedResponse(epsilon=1, n_categories=4).sample,
     "masked": MaskedResponse(epsilon=1).sample,

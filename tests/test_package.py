@@ -35,7 +35,6 @@ def test_the_public_names_of_channels_are_these() -> None:
         "Channel",
         "channel_from_json",
         "ChoiceResponse",
-        "DiscreteLaplace",
         "LocalHashing",
         "MaskedResponse",
         "RandomizedResponse",

@@ -10,7 +10,6 @@ import pytest
 from hybriddp.channels import (
     Channel,
     ChoiceResponse,
-    DiscreteLaplace,
     LocalHashing,
     MaskedResponse,
     RandomizedResponse,
@@ -30,7 +29,6 @@ CHANNELS: list[Channel] = [
     RandomizedResponse(epsilon=12, n_categories=200),
     UnaryEncoding(epsilon=1, n_categories=200),
     LocalHashing(epsilon=1),
-    DiscreteLaplace(epsilon=1),
     MaskedResponse(epsilon=1),
     MaskedResponse(epsilon=11),
 ]

@@ -182,7 +182,7 @@ class MeanLife(Life):
     values = (3.75, 500.0, 15.0, 240.0, 0.0, 60.0, 30.0, 120.0)
     others = np.linspace(0, 240, 60).tolist()
     on_page = "<svg"
-    for_curator = ("trusted alone", "local alone")
+    for_curator = ("of the weight",)
     for_operator = r"Result: -?[\d.]+"
     told: ClassVar = {"trusted": "total of all trusted values, encrypted", "local": "How often each code was reported"}
     asked = "asks for one number: {}, from 0 to 240."
@@ -326,7 +326,7 @@ class DistributionLife(Life):
         return DistributionStudy(name, bounds=(0, 10_000), epsilon=1.0, scale="log")
 
     def total_of(self, values: Sequence[float]) -> tuple[int, ...]:
-        counts = self.study.summarize_trusted(values).counts if values else [0] * 256
+        counts = self.study.summarize_trusted(values).sums if values else [0] * 256
         return tuple(counts)
 
     def integer_of(self, value: float) -> int:

@@ -36,31 +36,6 @@ def test_codes_of_a_larger_epsilon_are_refused() -> None:
 # Reports that are tied to their study are not refused, but told
 
 
-@every_study
-@pytest.mark.parametrize("n", [200, 4000])
-def test_colluders_are_counted_from_below(kind: str, n: int) -> None:
-    """Exactly: unless the real reports raise an alarm, which they do with a probability below 1e-6 each time."""
-    study, told = STUDIES[kind], 0
-    for seed in range(3):
-        real = study.randomize(RNG.integers(0, len(study.names), n), random_state=seed)
-        assert study.implausible(study.summarize_local(real)) == 0
-        for planted in (1, n // 50, n // 10, n // 2, n):
-            for codes in (np.full(planted, 1), RNG.choice([0, 2, 3], planted)):
-                sent = Reports(np.concatenate([real.codes[planted:], codes]), study.digest)
-                found = study.implausible(study.summarize_local(sent))
-                assert found <= planted
-                told = max(told, found)
-    assert told > n / 10
-
-
-def test_the_colluders_that_used_to_stop_a_study() -> None:
-    study = FrequencyStudy("x", categories=range(300), other=False, epsilon=1)
-    for n, planted, least in ((200, 10, 3), (10_000, 50, 20)):
-        real = study.randomize(RNG.integers(0, 300, n - planted), random_state=n)
-        sent = Reports(np.concatenate([real.codes, np.full(planted, 17)]), study.digest)
-        assert least <= study.estimate(trusted=[0, 1, 2], local=sent).implausible_reports <= planted
-
-
 @pytest.mark.parametrize(("row", "least"), [(2**20 - 1, 0.5), (0, 0.1)])
 def test_rows_of_ones_and_of_none_are_counted_from_below(row: int, least: float) -> None:
     study, n = STUDIES["unary"], 20_000

@@ -1,7 +1,7 @@
 """One study of every kind, and shares with every kind of channel, with values for it."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,3 +43,12 @@ def changed(study: AnyStudy, **changes: object) -> str:
 def renamed(study: AnyStudy) -> AnyStudy:
     """Return the same study by another name."""
     return type(study).from_json(changed(study, name="another"))
+
+
+def at_epsilon(study: AnyStudy, epsilon: float) -> AnyStudy:
+    """Return the same question at another ε, with the channel that is best for it."""
+    asked: dict[str, Any] = {"name": study.name, "epsilon": epsilon}
+    if isinstance(study, FrequencyStudy):
+        return FrequencyStudy(**asked, categories=study.categories, other=study.other)
+    kind: Any = type(study)
+    return cast("AnyStudy", kind(**asked, bounds=json.loads(study.to_json())["bounds"]))

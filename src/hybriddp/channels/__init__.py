@@ -1,7 +1,6 @@
 """Local randomizers: what a device does before anything leaves it.
 
-**For a number**: `WindowChannel`, one byte near the least variance possible; `DiscreteLaplace`, the paper's own
-mechanism.
+**For a number**: `WindowChannel`, one byte near the least variance possible.
 
 **For a category**: `RandomizedResponse` and `UnaryEncoding`; out of any number of them, `LocalHashing`. **For a set of
 them**, all of one size: `ChoiceResponse`.
@@ -15,7 +14,6 @@ Every channel is a table of whole numbers whose privacy is proven in exact arith
 
 from hybriddp.channels.channel import Channel, channel_from_json
 from hybriddp.channels.hashing import LocalHashing
-from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.masked import MaskedResponse
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.unary import UnaryEncoding
@@ -24,7 +22,6 @@ from hybriddp.channels.window_channel import WindowChannel
 __all__ = [
     "Channel",
     "ChoiceResponse",
-    "DiscreteLaplace",
     "LocalHashing",
     "MaskedResponse",
     "RandomizedResponse",

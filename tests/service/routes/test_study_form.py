@@ -130,7 +130,7 @@ def test_rounds_may_follow_by_themselves() -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"name": ""}, "name", "a text that says what the values are"),
+        ({"name": ""}, "name", "a text that says what is asked"),
         ({"lower": ""}, "lower", "A number is needed."),
         ({"upper": "ten"}, "upper", "A number is needed."),
         ({"upper": "-1"}, "upper", "above the lower bound"),
