@@ -24,7 +24,7 @@ from hybriddp.distribution.fit import DistributionFit
 from hybriddp.distribution.within import curve_of
 from hybriddp.grid import read_only
 
-_TURNS = 2
+_TURNS = 4
 """Orthogonal matrices from which the curves of the likeliest outcome come; one for each other outcome."""
 _PLACES = np.linspace(0.0, 1.0, 65)  # within a bin, at which its curve is tabulated
 
@@ -86,14 +86,17 @@ def _curves(fit: DistributionFit, turns: int) -> FloatArray:
 
     steps = np.cumsum(np.cumsum(fit.covariance, axis=0), axis=1)[:-1, :-1]
     variances, directions = np.linalg.eigh((steps + steps.T) / 2)
-    noise = _normal_draws(turns) @ (directions * np.sqrt(np.maximum(variances, 0.0))).T
+    root = directions * np.sqrt(np.maximum(variances, 0.0)) @ directions.T  # the same on every machine
+    noise = _normal_draws(turns) @ root
     drawn = np.cumsum(fit.linear)[:-1] + noise
-    return np.clip([isotonic_regression(curve).x for curve in drawn], 0.0, 1.0)
+    monotone = np.array([isotonic_regression(curve).x for curve in drawn])
+    return np.asarray(np.clip(monotone, 0.0, 1.0))
 
 
 @lru_cache(maxsize=2)
 def _normal_draws(turns: int) -> FloatArray:
     """Make draws of independent standard normal numbers whose sample covariance is exact: shape (draws, edges)."""
     rng, size = np.random.default_rng(0), N_BINS - 1
-    rows = [np.linalg.qr(rng.standard_normal((size, size)))[0] * np.sqrt(size) for _ in range(turns)]
+    factors = [np.linalg.qr(rng.standard_normal((size, size))) for _ in range(turns)]
+    rows = [q * np.sign(np.diag(r)) * np.sqrt(size) for q, r in factors]  # with these signs Q is unique
     return read_only(np.concatenate([*rows, *(-one for one in rows)]))
