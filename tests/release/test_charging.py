@@ -148,7 +148,7 @@ def test_every_kind_charges_everybody_once_and_says_that_a_second_look_at_its_re
         ledger, other = Ledger(Privacy(epsilon=1)), Ledger(Privacy(epsilon=1))
         both = study.estimate(trusted=values, local=sent, ledger=ledger)
         assert both.privacy.counted
-        assert "already_charged" not in both.privacy.to_dict()
+        assert both.privacy.to_dict()["already_charged"] is False
         again = study.estimate(trusted=None, local=sent, single_group=True, ledger=ledger)
         assert again.privacy.to_dict()["already_charged"] is True
         assert "already charged for this study: this estimate is free" in str(again.privacy)

@@ -27,7 +27,7 @@ class PointSums:
 
     Examples
     --------
-    >>> from hybriddp.kmeans.point_units import integer_of_units
+    >>> from hybriddp.kmeans.study import integer_of_units
     >>> one, other = integer_of_units([7, 0]), integer_of_units([3, 16777216])
     >>> sums = PointSums(2)
     >>> total = sums.change(0, [one, other], 1)
