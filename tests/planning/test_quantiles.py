@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 from hybriddp.channels.masked import MaskedResponse
 from hybriddp.distribution import DistributionStudy
 from hybriddp.distribution.bins import Bins
-from hybriddp.distribution.expected import Outcome
+from hybriddp.distribution.expected import Outcome, outcomes
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
@@ -203,10 +203,16 @@ def test_the_answer_lies_above_an_edge_if_the_cdf_there_is_below_q() -> None:
     law = _law(found, bins, 0.95)
     for i in (0, 40, 128, 200, 253):
         above = float(law.masses[law.values > bins.edges[i]].sum())
-        assert above == pytest.approx(float(ndtr((0.95 - np.cumsum(masses)[i]) / 0.05)), abs=0.02)  # of some hundred curves
-    assert law.masses[law.values == 1].sum() == pytest.approx(float(ndtr((0.95 - found.cdf[-1]) / 0.05)), abs=0.02)  # of some hundred curves
+        assert above == pytest.approx(
+            float(ndtr((0.95 - np.cumsum(masses)[i]) / 0.05)), abs=0.02
+        )  # of some hundred curves
+    assert law.masses[law.values == 1].sum() == pytest.approx(
+        float(ndtr((0.95 - found.cdf[-1]) / 0.05)), abs=0.02
+    )  # of some hundred curves
     lowest = _law(found, bins, 0.01)
-    assert lowest.masses[lowest.values == 0].sum() == pytest.approx(float(ndtr((masses[0] - 0.01) / 0.05)), abs=0.02)  # of some hundred curves
+    assert lowest.masses[lowest.values == 0].sum() == pytest.approx(
+        float(ndtr((masses[0] - 0.01) / 0.05)), abs=0.02
+    )  # of some hundred curves
 
 
 def test_a_few_large_errors_are_in_the_mean_square_and_not_in_the_median() -> None:
@@ -233,3 +239,19 @@ def test_long_tails_are_told() -> None:
     assert "half of the time by less than" in p95
     assert "half of the time" not in median
     assert plan.to_dict()["quantiles"][1]["median_error"] == row.median_error
+
+
+def test_studies_in_which_chance_tells_alike_groups_apart_count() -> None:
+    """400 studies had these errors; without the 5 % in which groups are told apart, the median would have 4.5."""
+    options: dict[str, Any] = {"epsilon": 0.2, "bounds": (0, 23_400), "scale": "log", "shape": "gamma(1490, 1490)"}
+    made = plan_quantiles(n_users=254_446, trusted_fraction=0.5, at=(0.1, 0.5, 0.9, 0.99), **options)
+    assert made.values is not None
+    for row, seen in zip(made.rows, (3.784, 8.562, 28.62, 108.3), strict=True):
+        assert row.value_error == pytest.approx(seen, rel=0.25)
+    sizes = {"n_trusted": made.n_trusted, "n_local": made.n_local}
+    found = outcomes(MaskedResponse(epsilon="0.2"), made.values.masses, **sizes)
+    assert [one.chance for one in found] == pytest.approx([0.95, 0.025, 0.025])
+    errors = [float(one.fit.standard_errors.max()) for one in found]
+    assert errors[2] > errors[1] > 2 * errors[0]
+    alone = outcomes(MaskedResponse(epsilon="0.2"), made.values.masses, n_trusted=0, n_local=1000)
+    assert [one.chance for one in alone] == [1.0]
