@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import chdtri
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.masked import N_BINS, MaskedResponse
@@ -78,6 +77,8 @@ class Outcome:
 
 def outcomes(channel: MaskedResponse, masses: FloatArray, *, n_trusted: int, n_local: int) -> tuple[Outcome, ...]:
     """Compute what a study of groups that are alike may end with: told apart by chance, or not."""
+    from scipy.special import chdtri
+
     if not (n_trusted and n_local):
         both = expected_fits(channel, masses, n_trusted=n_trusted, n_local=n_local, alone=False).both
         return (Outcome(1.0, both),)
