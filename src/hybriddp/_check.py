@@ -17,6 +17,9 @@ from hybriddp.errors import ParameterError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+MOST_USERS = 10**12
+"""Far more than anybody has; with more of them floating point could not tell errors apart."""
+
 # What acts on a terminal, a page or a picture instead of being shown: controls, halves of characters, what turns the
 # direction of writing around, and two that no XML may hold.
 _ACTS = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")

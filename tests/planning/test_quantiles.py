@@ -8,10 +8,11 @@ from scipy.special import ndtr, ndtri
 from hybriddp.channels.masked import MaskedResponse
 from hybriddp.distribution import DistributionStudy
 from hybriddp.distribution.bins import Bins
+from hybriddp.distribution.expected import Outcome, outcomes
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
-from hybriddp.planning.quantile_law import AnswerLaw, answer_law
+from hybriddp.planning.quantile_law import AnswerLaw, CurveLaw
 from hybriddp.simulation import simulate
 from tests.planning.settings import plan_quantiles, solve_quantiles
 
@@ -180,15 +181,18 @@ def _fit(masses: np.ndarray, error: float) -> DistributionFit:
     return DistributionFit(masses, covariance)
 
 
+def _law(fit: DistributionFit, bins: Bins, q: float) -> AnswerLaw:
+    return CurveLaw.of([Outcome(1.0, fit)]).answer(bins, q)
+
+
 def test_a_small_rank_error_is_divided_by_the_density() -> None:
     """For masses that are equal within the bounds 0 and 100, of density 1/100."""
     masses = np.full(256, 1 / 254)
     masses[[0, -1]] = 0.0
-    law = answer_law(_fit(masses, 0.01), Bins(Grid(0, 100)), 0.3)
+    law = _law(_fit(masses, 0.01), Bins(Grid(0, 100)), 0.3)
     assert law.masses.sum() == pytest.approx(1)
-    assert np.all(np.diff(law.values) >= 0)
     assert law.rms_error(30.0) == pytest.approx(1.0, rel=1e-3)
-    assert law.median_error(30.0) == pytest.approx(ndtri(0.75), rel=0.02)
+    assert law.median_error(30.0) == pytest.approx(ndtri(0.75), rel=0.1)  # of some hundred curves
     assert law.rms_error(33.0) == pytest.approx((1 + 9) ** 0.5, rel=1e-3)
 
 
@@ -196,13 +200,19 @@ def test_the_answer_lies_above_an_edge_if_the_cdf_there_is_below_q() -> None:
     rng = np.random.default_rng(3)
     masses, bins = rng.dirichlet(np.ones(256)), Bins(Grid(0, 1), "log", 0.01)
     found = _fit(masses, 0.05)
-    law = answer_law(found, bins, 0.95)
+    law = _law(found, bins, 0.95)
     for i in (0, 40, 128, 200, 253):
         above = float(law.masses[law.values > bins.edges[i]].sum())
-        assert above == pytest.approx(float(ndtr((0.95 - np.cumsum(masses)[i]) / 0.05)), abs=0.003)
-    assert law.masses[law.values == 1].sum() == pytest.approx(float(ndtr((0.95 - found.cdf[-1]) / 0.05)), abs=0.003)
-    lowest = answer_law(found, bins, 0.01)
-    assert lowest.masses[lowest.values == 0].sum() == pytest.approx(float(ndtr((masses[0] - 0.01) / 0.05)), abs=0.003)
+        assert above == pytest.approx(
+            float(ndtr((0.95 - np.cumsum(masses)[i]) / 0.05)), abs=0.02
+        )  # of some hundred curves
+    assert law.masses[law.values == 1].sum() == pytest.approx(
+        float(ndtr((0.95 - found.cdf[-1]) / 0.05)), abs=0.02
+    )  # of some hundred curves
+    lowest = _law(found, bins, 0.01)
+    assert lowest.masses[lowest.values == 0].sum() == pytest.approx(
+        float(ndtr((masses[0] - 0.01) / 0.05)), abs=0.02
+    )  # of some hundred curves
 
 
 def test_a_few_large_errors_are_in_the_mean_square_and_not_in_the_median() -> None:
@@ -229,3 +239,19 @@ def test_long_tails_are_told() -> None:
     assert "half of the time by less than" in p95
     assert "half of the time" not in median
     assert plan.to_dict()["quantiles"][1]["median_error"] == row.median_error
+
+
+def test_studies_in_which_chance_tells_alike_groups_apart_count() -> None:
+    """400 studies had these errors; without the 5 % in which groups are told apart, the median would have 4.5."""
+    options: dict[str, Any] = {"epsilon": 0.2, "bounds": (0, 23_400), "scale": "log", "shape": "gamma(1490, 1490)"}
+    made = plan_quantiles(n_users=254_446, trusted_fraction=0.5, at=(0.1, 0.5, 0.9, 0.99), **options)
+    assert made.values is not None
+    for row, seen in zip(made.rows, (3.784, 8.562, 28.62, 108.3), strict=True):
+        assert row.value_error == pytest.approx(seen, rel=0.25)
+    sizes = {"n_trusted": made.n_trusted, "n_local": made.n_local}
+    found = outcomes(MaskedResponse(epsilon="0.2"), made.values.masses, **sizes)
+    assert [one.chance for one in found] == pytest.approx([0.95, 0.025, 0.025])
+    errors = [float(one.fit.standard_errors.max()) for one in found]
+    assert errors[2] > errors[1] > 2 * errors[0]
+    alone = outcomes(MaskedResponse(epsilon="0.2"), made.values.masses, n_trusted=0, n_local=1000)
+    assert [one.chance for one in alone] == [1.0]

@@ -52,6 +52,7 @@ MAY_DRAW = {
     "paper/kmeans/groups.py": "devices of a simulation",
     "paper/kmeans/sphere_packing.py": PUBLIC,
     "paper/mean.py": SIMULATED,
+    "planning/quantile_law.py": PUBLIC,
     "release/mechanisms.py": "the laws of simulated releases",
     "release/release.py": "noise as a paper prints it, in a simulation",
     "service/demo.py": PEOPLE,

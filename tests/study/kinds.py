@@ -21,7 +21,7 @@ STUDIES: dict[str, AnyStudy] = {
     "hashing": FrequencyStudy("street", categories=range(100), other=False, epsilon=1),
     "distribution": DistributionStudy("load", bounds=(0, 240), epsilon=1, scale="log"),
 }
-THREE = ("mean", "response", "distribution")
+ONE_OF_EACH = ("mean", "response", "distribution")
 """One of each kind."""
 
 
@@ -33,6 +33,13 @@ def values_for(study: AnyStudy, n: int, *, seed: int = 0) -> list[Any]:
         return found
     numbers: list[Any] = np.minimum(rng.gamma(2.0, 20.0, n), 240).tolist()
     return numbers
+
+
+def extreme_values(study: AnyStudy) -> list[Any]:
+    """Return values that are as far apart as they can be."""
+    if isinstance(study, FrequencyStudy):
+        return [study.categories[0], study.categories[-1], *(["none of them"] if study.other else [])]
+    return [0.0, 240.0]
 
 
 def changed(study: AnyStudy, **changes: object) -> str:

@@ -10,11 +10,11 @@ from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release import release as door
-from tests.study.kinds import STUDIES, THREE, AnyStudy, values_for
+from tests.study.kinds import ONE_OF_EACH, STUDIES, AnyStudy, extreme_values, values_for
 from tests.study.test_groups import parts_of
 
-every_kind = pytest.mark.parametrize("study", [STUDIES[kind] for kind in THREE], ids=THREE)
-LABELS = dict(zip(THREE, ("total", "counts", "histogram"), strict=True))
+every_kind = pytest.mark.parametrize("study", [STUDIES[kind] for kind in ONE_OF_EACH], ids=ONE_OF_EACH)
+LABELS = dict(zip(ONE_OF_EACH, ("total", "counts", "histogram"), strict=True))
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -38,7 +38,7 @@ def test_values_and_summaries_give_the_same_answer(study: AnyStudy) -> None:
     assert (direct.n_trusted, direct.n_local) == (400, 3600)
 
 
-@pytest.mark.parametrize("kind", THREE)
+@pytest.mark.parametrize("kind", ONE_OF_EACH)
 def test_a_release_is_charged_once_and_before_anything_is_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study, ledger = STUDIES[kind], Ledger(Privacy(epsilon=5))
     values = values_for(study, 60)
@@ -57,6 +57,15 @@ def test_a_release_is_charged_once_and_before_anything_is_drawn(kind: str, monke
         with pytest.raises(BudgetError, match="It has been released already"):
             study.estimate(trusted=values, local=reports, ledger=ledger)
     assert len(ledger.events) == 1
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
+def test_a_replaced_value_moves_what_is_released_by_the_stated_sensitivity_at_most(study: AnyStudy) -> None:
+    others = values_for(study, 12)
+    values = [*others, *extreme_values(study)]
+    statistics = [study.statistic(study.summarize_trusted([*others, value])) for value in values]
+    changes = [int(np.abs(one.values - other.values).sum()) for one in statistics for other in statistics]
+    assert {one.sensitivity for one in statistics} == {max(changes)}
 
 
 @every_kind

@@ -15,10 +15,10 @@ from hybriddp.shares import FrequencyStudy
 from hybriddp.study.groups import EMPTY, Pair
 from hybriddp.study.reports import Reports
 from hybriddp.study.summary import LocalSummary, TrustedSummary
-from tests.study.kinds import STUDIES, THREE, AnyStudy, changed, renamed, values_for
+from tests.study.kinds import ONE_OF_EACH, STUDIES, AnyStudy, changed, renamed, values_for
 
 every_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
-every_kind = pytest.mark.parametrize("study", [STUDIES[kind] for kind in THREE], ids=THREE)
+every_kind = pytest.mark.parametrize("study", [STUDIES[kind] for kind in ONE_OF_EACH], ids=ONE_OF_EACH)
 
 
 def refused(study: AnyStudy, error: type[Exception], message: str, **groups: Any) -> None:
@@ -76,8 +76,8 @@ def test_a_summary_of_the_other_group_or_of_raw_reports_is_refused(study: AnyStu
     values = values_for(study, 9)
     reports = study.randomize(values)
     trusted, local = study.summarize_trusted(values), study.summarize_local(reports)
-    refused(study, DataError, "^(values|items) must be", trusted=local, local=local)
-    refused(study, DataError, "^reports must be", trusted=trusted, local=trusted)
+    refused(study, DataError, "^The summaries are exchanged", trusted=local, local=local)
+    refused(study, DataError, "^The summaries are exchanged", trusted=trusted, local=trusted)
     refused(study, DataError, "where raw values are needed", trusted=reports, local=reports)
 
 

@@ -16,7 +16,7 @@ from hybriddp.mean import MeanStudy
 from hybriddp.release.event import Part
 from hybriddp.shares import FrequencyStudy
 from hybriddp.study.reports import Reports
-from tests.study.kinds import STUDIES, THREE, AnyStudy, changed, values_for
+from tests.study.kinds import ONE_OF_EACH, STUDIES, AnyStudy, changed, values_for
 
 MORE: dict[str, AnyStudy] = {
     "spread": MeanStudy("minutes", bounds=(-1, 240), epsilon="0.25", delta=1e-6, sd_at_most=50, min_group_size=50),
@@ -31,7 +31,7 @@ MORE: dict[str, AnyStudy] = {
 EVERY = STUDIES | MORE
 every_study = pytest.mark.parametrize("study", EVERY.values(), ids=EVERY)
 everybody = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
-every_kind = pytest.mark.parametrize("study", [STUDIES[kind] for kind in THREE], ids=THREE)
+every_kind = pytest.mark.parametrize("study", [STUDIES[kind] for kind in ONE_OF_EACH], ids=ONE_OF_EACH)
 
 
 # Text

@@ -14,7 +14,7 @@ from hybriddp.mean import MeanStudy
 from hybriddp.shares import FrequencyStudy
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 from tests.channels.counts import tally_of
-from tests.study.kinds import STUDIES, THREE, AnyStudy, renamed, values_for
+from tests.study.kinds import ONE_OF_EACH, STUDIES, AnyStudy, renamed, values_for
 
 every_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 UNIT = MeanStudy("x", bounds=(0, 1), epsilon=0.5)
@@ -108,7 +108,7 @@ def test_a_few_reports_that_are_no_codes_are_counted_and_many_are_refused(study:
         study.summarize_local(codes)
 
 
-@pytest.mark.parametrize("kind", THREE)
+@pytest.mark.parametrize("kind", ONE_OF_EACH)
 def test_reports_are_integers_that_are_there(kind: str) -> None:
     reports: Any
     for reports in ([0.5], ["a"], [[1]], [True], [None], np.ma.masked_array([1, 2], mask=[True, False])):

@@ -15,10 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hybriddp import _check
 from hybriddp.errors import ParameterError
-
-MOST_USERS = 10**12
-"""More than anybody has."""
 
 _SIGN = "[+-]?"
 _GROUPED = re.compile(rf"{_SIGN}[1-9][0-9]{{0,2}}(?:(?:,[0-9]{{3}})+|(?:_[0-9]{{3}})+)(?:\.[0-9]*)?")
@@ -70,7 +68,7 @@ def users(text: str) -> int:
     """A number of users."""
     _no_points_between_thousands(text)
     value = number(text)
-    if str(text).strip().endswith("%") or not (0 <= value <= MOST_USERS and value == int(value)):
+    if str(text).strip().endswith("%") or not (0 <= value <= _check.MOST_USERS and value == int(value)):
         raise typer.BadParameter(f"{text!r} is not a whole number of users such as 1,250 or 1e6.")
     return int(value)
 
@@ -116,7 +114,7 @@ def user_share(text: str) -> UserShare:
         raise typer.BadParameter("1 is ambiguous: write 1% (or 0.01), 100% for everybody, or '1 user'.")
     if 0 <= value < 1:
         return UserShare(fraction=value)
-    if not (2 <= value <= MOST_USERS and value == int(value)):
+    if not (2 <= value <= _check.MOST_USERS and value == int(value)):
         raise typer.BadParameter(f"{text!r} is neither a share of users such as 0.2% or 0.002 nor a number of them.")
     return UserShare(count=int(value))
 

@@ -4,6 +4,13 @@ The covariance of the least squares estimate depends on the data through the mas
 assumed masses it is known beforehand: a pattern is asked of its known fraction of the local users, so their information
 is $n_L$ times that of one user on average, and the trusted group's covariance is that of its noise and its sampling.
 For uniform masses and local users alone it is the closed form of `MaskedResponse.rank_variance`, over $n_L$.
+
+Chance tells alike groups apart in 5 % of studies (`hybriddp.distribution.fit`). The trusted group then counts less, and
+the error can be many times as large, so these studies have a good part of the mean squared error (`outcomes`). With $o$
+the answer of groups that are alike, $e$ the difference of what they say, of covariance $D$, and $B$ the edges at which
+they are compared, the answer is $o + G e$ for a matrix $G$; $o$ and $e$ are independent, and if the statistic
+$T = e^T B^T (B D B^T)^{-1} B e$ is known, $e$ has the covariance
+$D + (T/K - 1) D B^T (B D B^T)^{-1} B D$.
 """
 
 from dataclasses import dataclass
@@ -12,22 +19,27 @@ from functools import lru_cache
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.masked import MaskedResponse
-from hybriddp.distribution.fit import DistributionFit, pilot_of, spread
+from hybriddp.channels.masked import N_BINS, MaskedResponse
+from hybriddp.distribution.fit import CHANCE, DistributionFit, pilot_of, spread
 from hybriddp.distribution.least_squares import (
     Information,
     MaskedEvidence,
     code_influence,
+    equal_pieces,
     inverse_on_sum_zero,
     of_known_covariance,
     prior,
     solve,
+    to_walsh,
     walsh,
 )
 from hybriddp.distribution.release import SENSITIVITY, noise_shape
 from hybriddp.grid import read_only
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance
+
+_CHANCES = tuple(CHANCE * part for part in (0.75, 0.25))
+"""Of statistics as large as those that stand for all which tell alike groups apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +65,45 @@ def expected_fits(
         else:
             fits.append(None)
     return ExpectedFits(_fit(masses, Information(both.matrix, nothing)), fits[0], fits[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a study may end with: an answer's true covariance, and how likely it is."""
+
+    chance: float
+    fit: DistributionFit
+
+
+def outcomes(channel: MaskedResponse, masses: FloatArray, *, n_trusted: int, n_local: int) -> tuple[Outcome, ...]:
+    """Compute what a study of groups that are alike may end with: told apart by chance, or not."""
+    from scipy.special import chdtri
+
+    if not (n_trusted and n_local):
+        both = expected_fits(channel, masses, n_trusted=n_trusted, n_local=n_local, alone=False).both
+        return (Outcome(1.0, both),)
+    pilot = pilot_of(masses)
+    local = prior().plus(_of_local(channel, pilot, n_local))
+    noise = _trusted_noise(channel, n_trusted)
+    trusted, said = noise + spread(pilot) / n_trusted, _of_trusted(channel, pilot, n_trusted)
+    alike = solve(local.plus(said)).covariance
+    weight = alike @ to_walsh(said.matrix)
+    sampling = (spread(masses) - spread(pilot)) / n_trusted  # which the pilot, without empty bins, overstates
+    true = alike + weight @ sampling @ weight.T
+    found = [Outcome(1 - CHANCE, DistributionFit(masses, true))]
+    below, difference = np.tri(N_BINS)[equal_pieces(pilot)], trusted + solve(local).covariance
+    precision, k = np.linalg.inv(below @ difference @ below.T), len(below)
+    seen, scale = below @ difference, float(np.trace(precision @ below @ spread(pilot) @ below.T))
+    for chance in _CHANCES:
+        statistic = float(chdtri(k, chance))
+        tau2 = (statistic - float(chdtri(k, CHANCE))) / scale
+        said = of_known_covariance(pilot, trusted + tau2 * spread(pilot))
+        own = solve(local.plus(said)).covariance @ to_walsh(said.matrix)
+        c = n_trusted / (n_trusted + n_local)
+        moved = weight - c * np.eye(N_BINS) - (1 - c) * own
+        given = difference + (statistic / k - 1) * seen.T @ precision @ seen
+        found.append(Outcome(CHANCE / len(_CHANCES), DistributionFit(masses, true + moved @ given @ moved.T)))
+    return tuple(found)
 
 
 def forged_rank_shift(
@@ -84,8 +135,12 @@ def _fit(masses: FloatArray, information: Information) -> DistributionFit:
 
 
 def _of_trusted(channel: MaskedResponse, pilot: FloatArray, count: int) -> Information:
+    return of_known_covariance(pilot, _trusted_noise(channel, count) + spread(pilot) / count)
+
+
+def _trusted_noise(channel: MaskedResponse, count: int) -> FloatArray:
     noise = laplace_variance(laplace_scale(SENSITIVITY, Privacy(epsilon=channel.epsilon)))
-    return of_known_covariance(pilot, noise_shape() * (noise / count**2) + spread(pilot) / count)
+    return noise_shape() * (noise / count**2)
 
 
 def _of_local(channel: MaskedResponse, pilot: FloatArray, count: int) -> Information:

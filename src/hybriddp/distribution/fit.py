@@ -51,7 +51,8 @@ from hybriddp.study.comparison import LARGEST_Z, Comparison
 
 _UNIFORM = 0.02  # of a pilot: no bin is without mass
 _TURNS = 2
-_CHANCE = 0.05
+CHANCE = 0.05
+"""Fraction of studies in which alike groups are told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ def compare(local: Masses, trusted: _TrustedGroup, pilot: FloatArray) -> tuple[G
     noise = below @ trusted.released.noise_influence
     shares = np.sum(noise * (precision @ noise), axis=0)
     excess = 1 + trusted.released.fourth_cumulant * float(shares @ shares) / (2 * k)
-    beyond = max(0.0, statistic - excess * float(chdtri(k / excess, _CHANCE)))
+    beyond = max(0.0, statistic - excess * float(chdtri(k / excess, CHANCE)))
     tau2 = beyond / float(np.trace(precision @ below @ spread(pilot) @ below.T))
     return GroupComparison(statistic, k, tau2**0.5, excess), tau2
 

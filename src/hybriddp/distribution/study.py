@@ -185,9 +185,7 @@ class DistributionStudy(NumberStudy[MaskedEvidence, FitOptions, DistributionEsti
             n_trusted=groups.n_trusted,
             n_local=groups.n_local,
             privacy=statement,
-            tied=groups.tied,
             groups_may_differ=groups.options.groups_may_differ,
-            implausible_reports=groups.implausible,
         )
 
 

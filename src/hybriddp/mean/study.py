@@ -198,7 +198,7 @@ class MeanStudy(NumberStudy[LocalStatistics, WeightRule, Estimate]):
         trusted, rule = None if released is None else TrustedStatistics.of(released), groups.options
         estimate = weigh(self, trusted, groups.evidence, rule, statement, n_users=groups.n_users)
         exact = None if rule.is_adaptive else self._exact(estimate.weight, released, groups.local)
-        return replace(estimate, exact=exact, tied=groups.tied, implausible_reports=groups.implausible)
+        return replace(estimate, exact=exact)
 
     def _exact(self, weight: float, released: ReleasedNumbers | None, local: LocalSummary | None) -> Fraction:
         """Return the weighted mean without rounding errors, from the released integers."""

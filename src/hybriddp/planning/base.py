@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-MOST_USERS = 10**12
-"""Far more than anybody has; with more of them floating point could not tell errors apart."""
-
 
 class Table(NamedTuple):
     """Table of a plan, as text."""
@@ -71,8 +68,8 @@ class Plan(ABC):
     def group_sizes(cls, n_users: int, trusted_fraction: float) -> dict[str, int]:
         """Check the number of users and the fraction who trust, and round the latter to whole users."""
         users = _check.integer("n_users", n_users, at_least=4)
-        if users > MOST_USERS:
-            raise ParameterError("n_users", f"at most {MOST_USERS:,}", n_users)
+        if users > _check.MOST_USERS:
+            raise ParameterError("n_users", f"at most {_check.MOST_USERS:,}", n_users)
         possible = _check.WEIGHT if cls.single_groups else _check.FRACTION
         n_trusted = round(_check.number("trusted_fraction", trusted_fraction, possible) * users)
         if not cls.single_groups and not 2 <= n_trusted <= users - 2:

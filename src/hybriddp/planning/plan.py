@@ -96,7 +96,7 @@ def plan(study: Any, *, n_users: int, trusted_fraction: float, **assumptions: An
     >>> latency = DistributionStudy("ms", bounds=(0, 10_000), epsilon=1, scale="log")
     >>> row = plan(latency, n_users=10**6, trusted_fraction=0.01, shape="lognormal(550, 520)").row(0.95)
     >>> print(f"{row.value:.0f} ms, give or take {row.value_error:.0f} ({row.rank_error:.2%} of the users)")
-    1486 ms, give or take 26 (0.22% of the users)
+    1486 ms, give or take 25 (0.22% of the users)
     """
     return _unchecked(study, n_users, trusted_fraction, assumptions).checked()
 
@@ -167,7 +167,7 @@ def solve(
     >>> wanted = solve(latency, for_="n_users", target_rmse=50, trusted_fraction=0.01, shape="lognormal(550, 520)",
     ...                at=[0.95])
     >>> print(f"{wanted.value:,.0f}")
-    358,101
+    342,679
     """
     _check.choice("for_", for_, UNKNOWNS)
     for name, value in {"n_users": n_users, "trusted_fraction": trusted_fraction}.items():

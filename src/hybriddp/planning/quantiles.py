@@ -23,14 +23,14 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution.bins import Bins
-from hybriddp.distribution.expected import ExpectedFits, expected_fits, forged_rank_shift
+from hybriddp.distribution.expected import ExpectedFits, expected_fits, forged_rank_shift, outcomes
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.distribution.quantile import USUAL, asked, quantile
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import ParameterError
 from hybriddp.planning import quantile_words
 from hybriddp.planning.base import Plan, plain
-from hybriddp.planning.quantile_law import answer_law
+from hybriddp.planning.quantile_law import CurveLaw
 from hybriddp.reporting.wording import percent
 from hybriddp.simulation.distributions import population
 from hybriddp.simulation.quantiles import BinnedCounts
@@ -118,6 +118,11 @@ class QuantilePlan(Plan):
         fits = self._expected(alone=True)
         return fits.trusted, fits.local
 
+    @cached_property
+    def _curves(self) -> CurveLaw:
+        sizes = {"n_trusted": self.n_trusted, "n_local": self.n_local}
+        return CurveLaw.of(outcomes(_channel(self.privacy.epsilon), self._masses, **sizes))
+
     @property
     def rank_error(self) -> float:
         """Typical error of the CDF: the root mean square over all edges."""
@@ -134,7 +139,7 @@ class QuantilePlan(Plan):
         values = self.values
         if values is None:
             raise ParameterError("shape", "given for an error in the units of the values", None)
-        return max(answer_law(self._both, self.bins, q).rms_error(values.quantile(q)) for q in self.at)
+        return max(self._curves.answer(self.bins, q).rms_error(values.quantile(q)) for q in self.at)
 
     def achieved(self, target: str) -> float:
         """Return the largest typical error of the quantiles, of value or of rank."""
@@ -153,7 +158,7 @@ class QuantilePlan(Plan):
         if self.values is None:
             return QuantileRow(q, rank, alone[0], alone[1], None, None, None, None, None)
         low, high = quantile(self._both, self.bins, q, 0.95).interval
-        law, value = answer_law(self._both, self.bins, q), self.values.quantile(q)
+        law, value = self._curves.answer(self.bins, q), self.values.quantile(q)
         errors = law.rms_error(value), law.median_error(value)
         return QuantileRow(q, rank, alone[0], alone[1], value, *errors, low, high)
 

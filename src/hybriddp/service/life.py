@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from hybriddp import _check
 from hybriddp.errors import DataError
 from hybriddp.items.open_release import PrivateItems
 from hybriddp.release.ledger.ledger import Ledger
@@ -47,32 +48,13 @@ from hybriddp.service.store.studies import ASKING, CLOSED, CREATED, OPEN, RELEAS
 from hybriddp.study.users import PART_NAME, is_part_name
 
 _DAY = 86_400
-_LARGEST = 10**12  # more people than there are
 LATEST = 253_402_300_799
 """The last second of the year 9999, the last that can be written down."""
 
 
 async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, opened: bool) -> dict[str, Any]:
-    """A new study; opened at once if asked."""
-    if not curator.clock() < fields["closes_at"] <= LATEST:
-        raise Refusal("malformed", "closes_at must be a time in the future, before the year 10000.")
-    sizes, least = (fields["min_trusted"], fields["min_local"]), kind.min_group_size
-    if min(sizes) < least or max(sizes) > _LARGEST:
-        wanted = f"from the study's own {least} to {_LARGEST}"
-        raise Refusal("malformed", f"min_trusted and min_local must be {wanted}.")
-    if names := fields["dimensions"]:
-        _require_dimensions(names, kind.study.box.n_dimensions if isinstance(kind, KMeansKind) else 0)
-    if isinstance(kind, KMeansKind) and not fields["tokens"]:
-        raise Refusal("malformed", "K-means needs tokens: they say which round asks whom.")
-    timed = fields.get("round_seconds") is not None
-    if timed and not isinstance(kind, KMeansKind):
-        raise Refusal("malformed", f"round_hours must be left out. {NO_ROUNDS}")
-    if fields.get("release_at_end") and not timed:
-        raise Refusal("malformed", "release_at_end must be left out unless round_hours is given.")
-    if fields["budget"] is not None and not fields["tokens"]:
-        raise Refusal("malformed", "A shared budget needs tokens: without them nobody knows who has paid.")
-    if kind.parts is not None and not fields["tokens"]:
-        raise Refusal("malformed", "Parts need tokens: they say which part a person is in.")
+    """Create a study, and open it at once if asked."""
+    _check_fields(curator, kind, fields)
     parts = None if kind.parts is None else kind.parts.to_json()
     row = fields | {"parts": parts, "digest": kind.digest, "kind": kind.name, "text": kind.text, "state": CREATED}
 
@@ -89,6 +71,29 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
 
     study = await curator.writer.run(work)
     return document_of(KnownStudy(study, kind), study.state)
+
+
+def _check_fields(curator: Curator, kind: StudyKind, fields: dict[str, Any]) -> None:
+    """Refuse a new study whose fields contradict each other or its kind."""
+    if not curator.clock() < fields["closes_at"] <= LATEST:
+        raise Refusal("malformed", "closes_at must be a time in the future, before the year 10000.")
+    sizes, least = (fields["min_trusted"], fields["min_local"]), kind.min_group_size
+    if min(sizes) < least or max(sizes) > _check.MOST_USERS:
+        wanted = f"from the study's own {least} to {_check.MOST_USERS}"
+        raise Refusal("malformed", f"min_trusted and min_local must be {wanted}.")
+    if names := fields["dimensions"]:
+        _require_dimensions(names, kind.study.box.n_dimensions if isinstance(kind, KMeansKind) else 0)
+    if isinstance(kind, KMeansKind) and not fields["tokens"]:
+        raise Refusal("malformed", "K-means needs tokens: they say which round asks whom.")
+    timed = fields.get("round_seconds") is not None
+    if timed and not isinstance(kind, KMeansKind):
+        raise Refusal("malformed", f"round_hours must be left out. {NO_ROUNDS}")
+    if fields.get("release_at_end") and not timed:
+        raise Refusal("malformed", "release_at_end must be left out unless round_hours is given.")
+    if fields["budget"] is not None and not fields["tokens"]:
+        raise Refusal("malformed", "A shared budget needs tokens: without them nobody knows who has paid.")
+    if kind.parts is not None and not fields["tokens"]:
+        raise Refusal("malformed", "Parts need tokens: they say which part a person is in.")
 
 
 def _require_dimensions(names: Sequence[str], numbers: int) -> None:

@@ -226,4 +226,4 @@ class FrequencyStudy(Study[GroupShares, Options, Frequencies]):
         """Blend the groups' shares, category by category."""
         trusted = None if released is None else GroupShares.of_release(released, self.n_sums)
         blended = blend(trusted, groups.evidence, n_users=groups.n_users)
-        return Frequencies(self, blended, privacy=statement, tied=groups.tied, implausible_reports=groups.implausible)
+        return Frequencies(self, blended, privacy=statement)

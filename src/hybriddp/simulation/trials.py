@@ -22,8 +22,6 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
 from hybriddp.simulation.crowd import ValueCounts
 
-MOST_USERS = 10**12
-
 
 @dataclass(frozen=True)
 class SimulationSetup(ABC):
@@ -50,7 +48,11 @@ class SimulationSetup(ABC):
     @classmethod
     def group_sizes(cls, people: ValueCounts, n_users: int | None, trusted_fraction: float) -> dict[str, Any]:
         """Check the number of users, and round the fraction who trust to whole users."""
-        n = people.count if n_users is None else _check.integer("n_users", n_users, at_least=2, at_most=MOST_USERS)
+        n = (
+            people.count
+            if n_users is None
+            else _check.integer("n_users", n_users, at_least=2, at_most=_check.MOST_USERS)
+        )
         possible = _check.WEIGHT if cls.single_groups else _check.FRACTION
         n_trusted = round(_check.number("trusted_fraction", trusted_fraction, possible) * n)
         if not cls.single_groups and not 1 <= n_trusted <= n - 1:

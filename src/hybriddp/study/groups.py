@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from hybriddp.channels.plausible import REMEDY
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.reporting.wording import counted
-from hybriddp.study.reports import Reports
+from hybriddp.study.reports import Reports, refuse_reports
 from hybriddp.study.summary import LocalSummary, TrustedSummary
 
 if TYPE_CHECKING:
@@ -85,6 +85,11 @@ class Groups(Generic[EvidenceT, OptionsT]):
         single_group: bool,
     ) -> "Groups[EvidenceT, OptionsT]":
         """Summarize and check both groups; `DataError` or `ProtocolError` if there can be no estimate from them."""
+        if isinstance(trusted, LocalSummary) or isinstance(local, TrustedSummary):
+            raise DataError(
+                "The summaries are exchanged. Give the TrustedSummary as trusted, the LocalSummary as local."
+            )
+        refuse_reports(trusted)
         local = None if local is None else study.summary(local)
         if trusted is not None and not isinstance(trusted, TrustedSummary):
             trusted = study.summarize_trusted(trusted)
@@ -128,14 +133,14 @@ class Groups(Generic[EvidenceT, OptionsT]):
         return self.local is not None and self.local.seeded
 
     @property
-    def released(self) -> TrustedSummary | None:
+    def to_release(self) -> TrustedSummary | None:
         """The summary that an estimate releases with noise; None if it takes nothing from the trusted group."""
         return self.trusted if self.n_trusted and self.options.needs_trusted else None
 
     @property
     def is_from_reports(self) -> bool:
         """Whether an estimate takes nothing from the trusted group, and reports that are no simulation."""
-        return self.released is None and self.n_local > 0 and not self.seeded
+        return self.to_release is None and self.n_local > 0 and not self.seeded
 
 
 def groups_of_parts(

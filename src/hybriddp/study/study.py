@@ -8,7 +8,7 @@ combined. The rest is written here once, and the order is always the same: check
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -199,9 +199,9 @@ class Study(DeviceQuestion, Generic[EvidenceT, OptionsT, ResultT]):
 def _estimates(parts: Mapping[Any, Groups[Any, Any]], ledger: Ledger | None, random_state: Seed) -> dict[Any, Any]:
     """Release the statistics of all parts together, after everything was checked, and combine each part."""
     asked = {
-        key: (groups.study.statistic(groups.released), groups.study.cost)
+        key: (groups.study.statistic(groups.to_release), groups.study.cost)
         for key, groups in parts.items()
-        if groups.released is not None
+        if groups.to_release is not None
     }
     reports = [groups.study.cost for groups in parts.values() if groups.is_from_reports]
     batch = release_all(list(asked.values()), reports, ledger=ledger, random_state=random_state)
@@ -215,5 +215,6 @@ def _estimates(parts: Mapping[Any, Groups[Any, Any]], ledger: Ledger | None, ran
             counted=numbers is not None and numbers.counted,
             seeded=seeded or groups.seeded,
         ).charged(batch.charged if groups.is_from_reports else Charged.NOT)
-        estimates[key] = groups.study.combine(groups, numbers, statement)
+        result = groups.study.combine(groups, numbers, statement)
+        estimates[key] = replace(result, tied=groups.tied, implausible_reports=groups.implausible)
     return estimates
