@@ -136,6 +136,7 @@ def test_laplace_noise_makes_the_statistic_vary_more() -> None:
     assert GroupComparison(30.0, 15, 0.0, 1.6).z == pytest.approx(float(-ndtri(chance / 2)))
 
 
+@pytest.mark.repeated
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_alike_groups_differ_in_five_percent_of_studies_with_20_trusted_users(epsilon: float) -> None:
     """40,000 draws of the statistic where the local group is known to a millionth; plain chi-square: 8 to 10 %."""

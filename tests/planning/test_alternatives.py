@@ -15,6 +15,8 @@ from hybriddp.simulation.distributions import population
 from hybriddp.theory import Setting
 from tests.planning.settings import plan_mean
 
+pytestmark = pytest.mark.repeated
+
 
 @cache  # what a plan computes, it keeps
 def _plan(**changes: object) -> MeanPlan:

@@ -5,6 +5,8 @@ from hybriddp.planning.curves import EPSILON, EPSILONS, error_curves
 from hybriddp.planning.estimators import OURS
 from tests.planning.settings import plan_mean
 
+pytestmark = pytest.mark.repeated
+
 MADE = plan_mean(n_users=50_000, trusted_fraction=0.02, epsilon=1, bounds=(0, 100), sd=10)
 
 

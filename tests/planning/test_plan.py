@@ -120,6 +120,7 @@ def test_units_do_not_matter() -> None:
     assert _plan(bounds=(100, 340)).rmse == pytest.approx(_plan().rmse, rel=1e-9)
 
 
+@pytest.mark.repeated
 def test_noise_is_called_noise_wherever_the_mean_is() -> None:
     noisy = {"n_users": 1000, "epsilon": 0.1, "trusted_fraction": 0.005}
     assert _plan(**noisy, mean=120).rmse == pytest.approx(_plan(**noisy).rmse)

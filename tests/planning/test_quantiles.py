@@ -16,6 +16,8 @@ from hybriddp.planning.quantile_law import AnswerLaw, CurveLaw
 from hybriddp.simulation import simulate
 from tests.planning.settings import plan_quantiles, solve_quantiles
 
+pytestmark = pytest.mark.repeated
+
 LATENCY: dict[str, Any] = {"bounds": (0, 10_000), "scale": "log", "shape": "lognormal(550, 520)"}
 
 

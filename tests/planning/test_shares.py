@@ -196,6 +196,7 @@ def test_mistakes_are_named(changed: dict[str, float], words: str) -> None:
 # What every plan can do
 
 
+@pytest.mark.repeated
 def test_every_plan_is_a_table_a_page_and_solved_for() -> None:
     plans = [
         plan_mean(n_users=2000, trusted_fraction=0.1, bounds=(0, 1), sd=0.2, mean=0.5),

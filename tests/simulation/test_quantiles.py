@@ -58,6 +58,7 @@ def test_observed_errors_are_those_expected() -> None:
     assert np.mean([o.coverage for o in result.outcomes]) > 0.9
 
 
+@pytest.mark.repeated
 def test_groups_that_differ_have_the_truth_of_everybody() -> None:
     low, high = np.linspace(0, 0.5, 1001), np.linspace(0.5, 1, 1001)
     how: dict[str, Any] = {"trials": 2, "n_users": 10_000, "at": (0.5,)}
