@@ -109,7 +109,10 @@ def text(name: str, value: str, says: str) -> str:
 
 
 def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs of a JSON object; `ValueError` if a name occurs twice, of which every reader would take another one."""
+    """Return the pairs of a JSON object as a dictionary.
+
+    Raises `ValueError` if a name occurs twice, because readers would choose different values.
+    """
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise ValueError("a name occurs twice")
@@ -117,7 +120,10 @@ def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def json_fields(text: str) -> dict[str, Any]:
-    """What a JSON object holds; `ValueError` if the text is not one, or names something twice."""
+    """Parse a JSON object.
+
+    Raises `ValueError` if the text is not a JSON object or repeats a name.
+    """
     try:
         text.encode()  # which not every string can be
         fields = json.loads(text, object_pairs_hook=once_each)

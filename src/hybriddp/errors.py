@@ -124,7 +124,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _description(value: object) -> str:
-    """What kind of thing it is, and how large."""
+    """Describe the type and the size of a value."""
     shape = getattr(value, "shape", None)
     size = f" of shape {shape}" if isinstance(shape, tuple) else ""
     if not size and isinstance(value, (dict, list, tuple, set, frozenset)):

@@ -85,7 +85,7 @@ class Grid:
 
     @classmethod
     def of(cls, bounds: tuple[float, float]) -> "Grid":
-        """The grid between two bounds given as a pair."""
+        """Create the grid between two bounds given as a pair."""
         try:
             lower, upper = bounds
         except (TypeError, ValueError):
@@ -115,7 +115,10 @@ class Grid:
             )
 
     def units(self, x: FloatArray, *, scratch: FloatArray | None = None) -> NDArray[np.int32]:
-        """The units of finite floats; ``scratch`` is a buffer that is at least as long, to work in."""
+        """Convert finite floats to units.
+
+        ``scratch`` is a work buffer that is at least as long as ``x``.
+        """
         out = None if scratch is None else scratch[: len(x)]
         units: NDArray[np.int32] = self.to_units(x, floor=lambda y: y.astype(np.int32), out=out)  # never negative
         return units
@@ -130,7 +133,10 @@ class Grid:
         return floor(y)
 
     def values(self, units: ArrayLike) -> FloatArray:
-        """The values in the middle of units: the inverse of `place`, wherever floats can tell units apart."""
+        """Return the values in the middle of units.
+
+        This is the inverse of `place` wherever floats can distinguish units.
+        """
         u = np.asarray(as_array(units, "units"))
         if np.ma.is_masked(units) or u.dtype.kind not in "iu" or np.any((u < 0) | (u > UNITS)):
             raise ParameterError("units", f"integers from 0 to {UNITS}", type_words(u), shown_as="units of type")
@@ -174,13 +180,19 @@ def as_array(values: ArrayLike, what: str = "values") -> NDArray[Any]:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, which nobody can write into any more: what is computed once is handed to everybody."""
+    """Make an array read-only and return it.
+
+    Results that are computed once are shared by all callers.
+    """
     array.flags.writeable = False
     return array
 
 
 def type_words(array: NDArray[Any]) -> str:
-    """What an array holds, for an error; numpy's own name of a type of texts says how long the longest one is."""
+    """Describe the type of an array's elements for an error message.
+
+    NumPy's own name of a string type includes the length of the longest string.
+    """
     return _KINDS.get(array.dtype.kind, array.dtype.name)
 
 

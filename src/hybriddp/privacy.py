@@ -28,7 +28,7 @@ NEIGHBORS = "one user's value is replaced; who is in which group, and how many a
 
 
 def outright(delta: float) -> str:
-    """What a δ that is too large would allow, in words."""
+    """Describe the harm that a too large δ would allow."""
     users = "half" if delta == 0.5 else f"{100 * delta:.3g} %"
     return f"A study that published the values of {users} of its users outright would keep this promise."
 
@@ -61,10 +61,10 @@ class Privacy:
 
     @classmethod
     def promised(cls, *, epsilon: float | str, delta: float | str = 0) -> "Privacy":
-        """What a study may promise its users: the same, with a δ that protects them.
+        """Create the privacy of a study, with a δ small enough to protect users.
 
         A curator who publishes every user's value with probability δ, and nothing else, is (0, δ)-private. So δ is the
-        fraction of users for whom nothing may hold, and belongs far below one over their number. How many there are is
+        fraction of users for whom nothing may hold, and belongs far below one over their number. The number of users is
         not known here; more than one in a thousand is wrong for any study.
 
         Examples
@@ -82,7 +82,9 @@ delta=0.5. A study that published the values of half of its users outright would
 
     @classmethod
     def total(cls, *, epsilon: float | str, delta: float | str = 0) -> "Privacy":
-        """What a user may spend, or is charged, over several studies: ε up to 1,000.
+        """Create a privacy total over several studies, with ε up to 1,000.
+
+        The total is a user's budget or the sum of a user's charges.
 
         The limit of 20 is for one study: beyond it a report is hardly random. Several studies add up to more.
 
@@ -159,7 +161,7 @@ def is_canonical(text: object) -> bool:
 
 @lru_cache(maxsize=256)
 def odds(epsilon: str) -> int:
-    r"""The largest odds allowed: a lower bound of $2^{96} e^\epsilon$.
+    r"""Compute the largest odds allowed, a lower bound of $2^{96} e^\epsilon$.
 
     The terms of the exponential series are positive; each is rounded down, and the series is cut. So the sum is below
     the limit, by less than two per term.
@@ -173,7 +175,7 @@ def odds(epsilon: str) -> int:
 
 
 def exponential(x: Fraction, bits: int) -> int:
-    """A lower bound of $2^{bits} e^x$ for positive $x$."""
+    """Compute a lower bound of $2^{bits} e^x$ for positive $x$."""
     total, term, k = 0, 1 << bits, 0
     while term:
         total += term
@@ -183,7 +185,10 @@ def exponential(x: Fraction, bits: int) -> int:
 
 
 def plain_decimal(value: object) -> Decimal | None:
-    """The decimal that a number or a plainly written text stands for, a float by its shortest one; None for others."""
+    """Return the decimal that a number or a plainly written text stands for.
+
+    A float stands for its shortest decimal. The result is None for other values.
+    """
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, (float, np.floating)):

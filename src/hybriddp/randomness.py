@@ -107,7 +107,9 @@ class UniformDraws:
 
 
 def byte_source(random_state: int | np.random.Generator | None) -> ByteSource:
-    """The system's source for None; a seeded one for an integer or a numpy generator.
+    """Return the system's source for None, or a seeded source.
+
+    The seed is an integer or a NumPy generator.
 
     Examples
     --------
@@ -126,7 +128,10 @@ def byte_source(random_state: int | np.random.Generator | None) -> ByteSource:
 
 
 def simulation_generator(random_state: int | np.random.Generator, purpose: str) -> np.random.Generator:
-    """A numpy generator for one purpose, so that the same seed given for two purposes does not give the same noise."""
+    """Create a NumPy generator for one purpose.
+
+    The same seed gives different noise for different purposes.
+    """
     if isinstance(random_state, np.random.Generator):
         return random_state
     source = byte_source(random_state)  # checks the seed

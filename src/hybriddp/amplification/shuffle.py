@@ -99,7 +99,9 @@ class ShuffledPrivacy:
 
 
 def shuffled(*, local_epsilon: float, n_reports: int, delta: float, colluding: int = 0) -> ShuffledPrivacy:
-    r"""What shuffled reports promise together: the better of two proven bounds, and never more than ε₀.
+    r"""Bound what shuffled reports promise together.
+
+    The bound is the better of two proven ones, and never above ε₀.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ def shuffled(*, local_epsilon: float, n_reports: int, delta: float, colluding: i
     delta : float
         δ of the promise.
     colluding : int
-        How many other users may tell the curator their reports; only the rest hides anybody.
+        How many other users may tell the curator their reports; only the other reports hide a user's report.
 
     Examples
     --------
@@ -131,7 +133,9 @@ def shuffled(*, local_epsilon: float, n_reports: int, delta: float, colluding: i
 
 
 def largest_local_epsilon(*, epsilon: float, delta: float, n_reports: int, colluding: int = 0) -> float:
-    """The largest ε₀, in three digits and at most 20, whose shuffled reports keep (ε, δ) together.
+    """Find the largest ε₀ whose shuffled reports keep (ε, δ) together.
+
+    It has three digits and is at most 20.
 
     It is never below ε itself (in three digits), which needs no shuffler. `ParameterError` if not even reports of
     ε₀ = 0.01, the smallest that a channel has, keep it. The other parameters are those of `shuffled`.
@@ -174,7 +178,7 @@ def _best(local_epsilon: float, honest: int, delta: float) -> tuple[float, Metho
 
 
 def _honest(n_reports: int, colluding: int) -> int:
-    """The number of reports that the curator cannot set aside."""
+    """Return the number of reports that the curator cannot set aside."""
     n = _check.integer("n_reports", n_reports, at_least=1)
     known = _check.integer("colluding", colluding, at_least=0)
     if known >= n:
@@ -207,7 +211,7 @@ def _assumptions(n_reports: int, colluding: int) -> tuple[str, ...]:
 
 
 def _up(x: float, digits: int = 3) -> str:
-    """A few digits of a number, never less than it."""
+    """Format a number with a few digits, rounded up."""
     if x == 0.0:
         return "0"
     unit = math.floor(math.log10(x)) - digits + 1
@@ -266,7 +270,10 @@ def numerical_delta(*, epsilon: float, local_epsilon: float, n_reports: int) -> 
 
 
 def numerical_epsilon(*, local_epsilon: float, n_reports: int, delta: float) -> float:
-    """The smallest ε at which `numerical_delta` is at most δ, from above, at most `local_epsilon`."""
+    """Compute the smallest ε at which `numerical_delta` is at most δ.
+
+    The result is rounded up, and at most `local_epsilon`.
+    """
     fewest, weight = _clones(local_epsilon, n_reports)
     if _delta(0.0, local_epsilon, fewest, weight) <= delta:
         return 0.0

@@ -45,7 +45,7 @@ class Channel(ABC):
 
     @classmethod
     def of(cls, **integers: Any) -> Self:  # noqa: ANN401  (whatever a text may hold: `verify` looks at all of it)
-        """The channel with these attributes, verified like every other one."""
+        """Create a channel with these attributes and verify it."""
         channel = cls.__new__(cls)
         for name, value in integers.items():
             setattr(channel, name, value)
@@ -73,20 +73,20 @@ class Channel(ABC):
 
     @abstractmethod
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """The inputs as an array, or `DataError`."""
+        """Return the inputs as an array, or raise `DataError`."""
 
     @abstractmethod
     def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
-        """The reports of a few thousand checked inputs."""
+        """Draw the reports of a few thousand checked inputs."""
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds, in its order."""
+        """Return the fields of the channel's text, in order."""
 
     @classmethod
     @abstractmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The channel with what its text holds."""
+        """Create the channel from the fields of its text."""
 
     def sample(self, inputs: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> NDArray[Any]:
         """One report for each input, of which there is one or a one-dimensional array, from fresh bytes of the system.
@@ -104,7 +104,10 @@ class Channel(ABC):
         return np.concatenate([self.draw_part(inputs(slice(i, min(i + step, count))), source) for i in starts])
 
     def to_json(self) -> str:
-        """The text of the channel: one line, always the same, understood by every client."""
+        """Return the channel as one line of text.
+
+        The text is always the same, and every client understands it.
+        """
         return _check.compact({"type": self.kind, "version": 2, **self.fields()}, escaped=True)
 
     @property
@@ -145,7 +148,10 @@ class FiniteChannel(Channel):
 
     @abstractmethod
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
-        """The codes that these random bytes give for checked inputs, the same in every language."""
+        """Compute the codes of checked inputs from these random bytes.
+
+        The codes are the same in every language.
+        """
 
     @property
     def code_type(self) -> np.dtype[Any]:
@@ -162,7 +168,7 @@ class FiniteChannel(Channel):
 
 
 def channel_from_json(text: str, *, epsilon: float | str | None = None) -> Channel:
-    """The channel that a text describes, verified.
+    """Return the verified channel that a text describes.
 
     Parameters
     ----------
@@ -207,7 +213,9 @@ def require_canonical(epsilon: object) -> None:
 
 
 def require_private(likely: int, unlikely: int, epsilon: str) -> None:
-    r"""The inequality that every table's privacy rests on: $\text{likely}/\text{unlikely} \le e^\epsilon$.
+    r"""Raise unless $\text{likely}/\text{unlikely} \le e^\epsilon$.
+
+    The privacy of every table rests on this inequality.
 
     A channel calls it with the largest and the smallest weight that two inputs can give to the same code; for a window
     these are $a + b$ and $a$. All are integers, and `odds` is $2^{96} e^\epsilon$ rounded down, so this is a proof.

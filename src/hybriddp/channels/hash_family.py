@@ -75,7 +75,7 @@ class HashFamily:
         return sum(size**2 for size in sizes) / total**2
 
     def values(self, keys: NDArray[np.uint64], functions: NDArray[Any]) -> Words:
-        """The value of each key under the function beside it."""
+        """Compute the value of each key under the function beside it."""
         word = self.words[functions >> 1]
         x: Words = _low(keys) ^ word[:, 0]
         scratch = np.empty_like(x)
@@ -129,7 +129,10 @@ class HashFamily:
 
 
 def mix(x: Words, scratch: Words) -> Words:
-    """The bijection of 32 bits, in place; ``scratch`` is of the same shape."""
+    """Apply the bijection of 32 bits in place.
+
+    ``scratch`` has the shape of ``x``.
+    """
     np.right_shift(x, 16, out=scratch)
     x ^= scratch
     x *= _FIRST
@@ -142,7 +145,7 @@ def mix(x: Words, scratch: Words) -> Words:
 
 
 def _finish(x: Words, hi: Words, word: Any, scratch: Words) -> None:  # noqa: ANN401
-    """The second half of a hash, in place."""
+    """Apply the second half of a hash in place."""
     x ^= hi
     x += word
     mix(x, scratch)

@@ -54,7 +54,10 @@ _ROUNDS = 8  # of solving for the frequent keys, whose collisions touch each oth
 
 
 def best_values(epsilon: str) -> int:
-    """The number of values with the least variance: $G - 1$ is one of the two integers next to $e^ε$, up to 1,024."""
+    """Return the number of values with the least variance, at most 1,024.
+
+    $G - 1$ is one of the two integers next to $e^ε$.
+    """
     factor = math.exp(float(epsilon))
     below = max(1, math.floor(factor))
     others = min((below, below + 1), key=lambda g: (factor + g) ** 2 / g)
@@ -181,7 +184,10 @@ class LocalHashing(OfWindow, SupportChannel):
     # Counting
 
     def supports(self, tally: IntArray, keys: ArrayLike) -> IntArray:
-        """How many of the tallied reports support each key: one pass over all functions."""
+        """Count the tallied reports that support each key.
+
+        This takes one pass over all functions.
+        """
         return self.family.sums(self._check_tally(tally), self.check_inputs(keys)).astype(np.int64)
 
     def unbiased_counts(self, tally: IntArray, keys: ArrayLike) -> FloatArray:
@@ -217,7 +223,10 @@ class LocalHashing(OfWindow, SupportChannel):
         return counts
 
     def _frequent(self, counts: FloatArray, corrected: NDArray[np.bool_], n_users: int) -> FloatArray:
-        """The counts that are clearly above the noise, and 0 for others; few enough that Jacobi's method converges."""
+        """Return the counts that are clearly above the noise, and 0 for others.
+
+        These counts are few enough that Jacobi's method converges.
+        """
         variance = n_users * self.count_variance
         # Collisions with keys that have been found are gone already.
         others = counts[~corrected & (counts > _CLEARLY * math.sqrt(variance))]
@@ -228,7 +237,10 @@ class LocalHashing(OfWindow, SupportChannel):
         return np.where(counts > limit, counts, 0.0)
 
     def _collisions(self, counts: FloatArray, cells: IntArray, users: IntArray) -> FloatArray:
-        """What keys with these counts add to the tally beyond the average over all functions."""
+        """Compute the tally of keys with these counts beyond the average.
+
+        The average is over all functions.
+        """
         found = np.flatnonzero(counts)
         shares = counts[found] / max(int(users.sum()), 1)
         weights = np.broadcast_to(shares, (self.n_functions, len(found)))

@@ -147,7 +147,10 @@ class MaskedResponse(FiniteChannel):
         return integer_inputs(inputs, N_BINS - 1, "bins")
 
     def weights(self, pattern: int, bin_number: int) -> tuple[int, ...]:
-        """How many of the $2^B$ draws give each code, if the device has this pattern and this bin."""
+        """Count how many of the $2^B$ draws give each code.
+
+        The counts apply to a device with this pattern and this bin.
+        """
         masks = self.patterns[pattern].masks
         label = sum(((mask & bin_number).bit_count() & 1) << i for i, mask in enumerate(masks))
         return self.response.weights(label)
@@ -166,7 +169,10 @@ class MaskedResponse(FiniteChannel):
         return report
 
     def draw_patterns(self, words: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """The pattern that each word of 32 bits chooses: its level by one product, its place there by the next."""
+        """Return the pattern that each word of 32 bits chooses.
+
+        One product chooses the level, and the next one chooses the place within the level.
+        """
         sizes, starts = self._levels
         product = words.astype(np.uint64)
         product *= np.uint64(len(sizes))
@@ -178,7 +184,7 @@ class MaskedResponse(FiniteChannel):
         return product.astype(np.intp)
 
     def labels(self, bins: NDArray[np.uint8], pattern: NDArray[np.intp]) -> NDArray[np.uint8]:
-        """The label of each bin under its pattern."""
+        """Return the label of each bin under its pattern."""
         label = np.zeros(len(bins), np.uint8)
         for i, masks in enumerate(self._masks):
             label |= (np.bitwise_count(masks[pattern] & bins) & np.uint8(1)) << np.uint8(i)

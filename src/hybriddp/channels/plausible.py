@@ -72,18 +72,20 @@ class Surpluses(NamedTuple):
 def count_surpluses(
     counts: ArrayLike, n: ArrayLike, least: ArrayLike, most: ArrayLike, *, false_alarm: float = FALSE_ALARM
 ) -> Surpluses:
-    """What the counts of sets have too much or too little of, of ``n`` reports each, all sets together.
+    """Compute the surpluses and deficits in the counts of all sets together.
+
+    Each set could contain up to ``n`` reports.
 
     Parameters
     ----------
     counts : array
-        How many reports each set has.
+        Number of reports in each set.
     n : int or array
-        How many it could have.
+        Number of reports that each set could contain.
     least, most : float or array
-        Between which probabilities a report is in each set, whatever its user's value is.
+        Bounds of the probability that a report is in each set, for every value of its user.
     false_alarm : float
-        The probability at most that real reports have a surplus anywhere.
+        Largest probability that real reports have a surplus anywhere.
 
     Examples
     --------
@@ -175,12 +177,17 @@ def wrong_in_counts(channel: Channel, counts: IntArray, n_reports: int) -> int:
 
 
 def wrong_in_intervals(found: Surpluses, start: IntArray, end: IntArray) -> int:
-    """The same if the sets are intervals of codes, ``end`` excluded: the disjoint ones that say most."""
+    """Return a lower bound on the number of wrong reports, from intervals of codes.
+
+    ``end`` is excluded. The disjoint intervals with the largest total surplus determine the bound.
+    """
     return max(_heaviest(found.above, start, end), _heaviest(found.below, start, end))
 
 
 def implausible_words(at_least: int, n_reports: int) -> list[str]:
-    """The warning that goes before an answer; none if all reports are plausible.
+    """Return the warning to show before an answer.
+
+    The list is empty if all reports are plausible.
 
     Examples
     --------
@@ -200,7 +207,7 @@ def implausible_words(at_least: int, n_reports: int) -> list[str]:
 
 
 def short_doubt(at_least: int) -> str:
-    """What a ``repr`` says of it."""
+    """Return the part of a ``repr`` about implausible reports."""
     return f", at least {counted(at_least, 'implausible report')}" if at_least else ""
 
 
@@ -239,7 +246,10 @@ def _largest_plausible(n: IntArray, p: FloatArray, limit: float) -> IntArray:
 
 
 def _heaviest(weight: IntArray, start: IntArray, end: IntArray) -> int:
-    """The largest total weight of intervals that do not overlap, by dynamic programming over their ends."""
+    """Compute the largest total weight of intervals that do not overlap.
+
+    This is dynamic programming over the ends of the intervals.
+    """
     heavy = np.flatnonzero(weight)
     if not heavy.size:
         return 0

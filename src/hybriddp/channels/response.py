@@ -74,10 +74,13 @@ class SymbolChannel(SupportChannel):
 
     @abstractmethod
     def signed_variance(self, n_signed: int, fraction: FloatArray | float) -> FloatArray | float:
-        r"""The variance that one user adds to $\sum_v s_v \hat n_v$, a sum of $m$ counts with signs that cancel.
+        r"""Compute the variance that one user adds to $\sum_v s_v \hat n_v$.
 
-        It is the mean square of what a report adds, $s_v/(p - q)$ for each symbol $v$ that it supports, if a
-        ``fraction`` $\pi$ of the users hold one of these; the square of the mean, at most $\pi^2$, is not subtracted.
+        This is a sum of $m$ counts with signs that cancel.
+
+        The variance is the mean square of the contribution of a report, $s_v/(p - q)$ for each symbol $v$ that it
+        supports, if a ``fraction`` $\pi$ of the users hold one of these; the square of the mean, at most $\pi^2$, is
+        not subtracted.
         """
 
     def unbiased_counts(self, supports: IntArray, users: IntArray) -> FloatArray:
@@ -85,9 +88,11 @@ class SymbolChannel(SupportChannel):
         return (supports - self.miss_probability * np.asarray(users)[..., None]) / self.gap
 
     def tally(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
-        """How many reports support each symbol, shape (n_groups, n_symbols), and how many there are, in each group.
+        """Count reports and the symbols that they support, in each group.
 
-        Reports that no device sends, or of a group that is not from 0 to below ``n_groups``, are left out.
+        The counts per symbol have the shape (n_groups, n_symbols).
+
+        Reports that no device sends are left out, and so are reports of groups outside of 0 to ``n_groups`` - 1.
         """
         good = (groups >= 0) & (groups < n_groups) & self.valid_reports(reports)
         groups = groups[good]
@@ -96,15 +101,21 @@ class SymbolChannel(SupportChannel):
 
     @abstractmethod
     def valid_reports(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of these a device may have sent."""
+        """Return a mask of the reports that a device may have sent."""
 
     @abstractmethod
     def supports(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> IntArray:
-        """How many of these valid reports support each symbol, shape (n_groups, n_symbols)."""
+        """Count the valid reports that support each symbol.
+
+        The result has the shape (n_groups, n_symbols).
+        """
 
     @abstractmethod
     def simulate_supports(self, symbols: IntArray, groups: IntArray, n_groups: int, source: ByteSource) -> IntArray:
-        """What `supports` says of reports on these inputs: drawn in bulk, by the law of one report per user exactly."""
+        """Simulate the result of `supports` for reports on these inputs.
+
+        The counts are drawn in bulk, with exactly the distribution of one report per user.
+        """
 
 
 class WindowResponse(OfWindow, SymbolChannel):
@@ -220,7 +231,10 @@ class ChoiceResponse(WindowResponse):
         return self.window.width
 
     def weights(self, chosen: int) -> tuple[int, ...]:
-        """How many of the $2^B$ draws give each code when the bits of ``chosen`` are true."""
+        """Count how many of the $2^B$ draws give each code.
+
+        The true bits are the bits of ``chosen``.
+        """
         w = self.window
         return tuple(w.low + (w.extra if chosen >> code & 1 else 0) for code in range(w.n_codes))
 

@@ -48,7 +48,10 @@ class RowMoments:
     square: FloatArray
 
     def worst_variance(self) -> float:
-        """The largest variance over all inputs, random rounding between rows included, in half ranges."""
+        """Compute the largest variance over all inputs, in half ranges.
+
+        The variance includes random rounding between rows.
+        """
         if np.any(np.diff(self.mean) < 1e-6):
             return math.inf  # rows that stand for the same input waste codes, and no channel is made of them
         slope = np.diff(self.square) / np.diff(self.mean)
@@ -57,13 +60,16 @@ class RowMoments:
 
 
 def _weights(epsilon: float, n_codes: int, width: int) -> tuple[float, float]:
-    """The low weight of a code and the extra one inside of the window, as probabilities."""
+    """Return the low weight of a code and the extra weight inside of the window.
+
+    Both are probabilities.
+    """
     low = 1 / (n_codes + width * math.expm1(epsilon))
     return low, low * math.expm1(epsilon)
 
 
 def row_moments(epsilon: float, shape: WindowShape) -> RowMoments:
-    """The rows of a shape with real-valued weights."""
+    """Compute the moments of the rows of a shape with real-valued weights."""
     k = shape.width
     low, extra = _weights(epsilon, 2 * len(shape.half), k)
     full = np.concatenate([-shape.half[::-1], shape.half])
@@ -89,20 +95,23 @@ def best_shape(epsilon: float) -> WindowShape:
 
 
 def half_window(epsilon: float, n_codes: int) -> WindowShape:
-    """The exponential shape on a window of half of the codes."""
+    """Return the exponential shape on a window of half of the codes."""
     d = 2 * math.tanh(epsilon / 2)
     i = np.arange(n_codes // 2)
     return WindowShape(width=n_codes // 2, half=np.exp(2 * d * (i + 0.5) / n_codes))
 
 
 def sine_window(epsilon: float, n_codes: int) -> WindowShape:
-    """The sine shape on the window for which it varies least."""
+    """Return the sine shape on the window with the least variance."""
     shapes = [shape for k in range(1, n_codes // 2) if (shape := _sine(epsilon, n_codes, k)) is not None]
     return min(shapes, key=lambda shape: row_moments(epsilon, shape).worst_variance())
 
 
 def _sine(epsilon: float, n_codes: int, k: int) -> WindowShape | None:
-    """The sine shape on a window of ``k`` codes; None if its values would turn back before the last code."""
+    """Return the sine shape on a window of ``k`` codes.
+
+    Returns None if the values of the shape would turn back before the last code.
+    """
     w = k / n_codes
     d = math.expm1(epsilon) / (1 + math.expm1(epsilon) * w)
     low, high = 0.0, math.pi  # tan(μw/2) starts below μ/(2D), because D w < 1, and overtakes it once
@@ -143,7 +152,7 @@ class _Program:
         return result
 
     def solve(self, start: FloatArray) -> FloatArray:
-        """The values with the least worst-case variance over the rows."""
+        """Compute the values with the least worst-case variance over the rows."""
         from scipy.optimize import minimize
 
         last = np.append(self.extra * self.sign[-1], 0.0)
@@ -176,7 +185,10 @@ class _Search:
         self.tried: dict[int, WindowShape] = {}
 
     def best(self, widths: Iterable[int]) -> int:
-        """The width among these that varies least; those that are no widths are passed over."""
+        """Return the width with the least variance.
+
+        Numbers that are not valid widths are skipped.
+        """
         best = min((width for width in widths if 1 <= width <= len(self.start)), key=self._variance)
         self.start = self.tried[best].half
         return best
@@ -189,7 +201,7 @@ class _Search:
 
 
 def least_worst(epsilon: float, n_codes: int) -> WindowShape:
-    """The shape with the least worst-case variance."""
+    """Return the shape with the least worst-case variance."""
     coarse_codes = max(n_codes // _COARSE // 2 * 2, 16)
     search = _Search(epsilon, half_window(min(epsilon, 1.0), coarse_codes).half)
     widths = range(1, coarse_codes // 2 + 1)

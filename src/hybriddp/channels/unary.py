@@ -32,7 +32,10 @@ MOST_CATEGORIES = 4096
 
 
 def symbol_channel(epsilon: str, n_symbols: int) -> SymbolChannel:
-    """The channel with the least variance for this many symbols: randomized response for few, unary for many."""
+    """Return the channel with the least variance for this number of symbols.
+
+    This is randomized response for few symbols and unary encoding for many.
+    """
     if n_symbols < 3 * math.exp(float(epsilon)) + 2:
         return RandomizedResponse(epsilon=epsilon, n_categories=n_symbols)
     return UnaryEncoding(epsilon=epsilon, n_categories=n_symbols)
@@ -127,7 +130,7 @@ class UnaryEncoding(SymbolChannel):
         return reports[:, -1] < 1 << (8 - -self.n_categories % 8)
 
     def ones(self, reports: NDArray[np.uint8]) -> IntArray:
-        """How many of the reports have each category's bit set."""
+        """Count the reports in which the bit of each category is set."""
         if reports.dtype != np.uint8 or reports.ndim != 2 or reports.shape[1] != self.report_bytes:
             raise DataError(f"reports must be rows of {self.report_bytes} bytes, got shape {reports.shape}.")
         bits = np.unpackbits(reports, axis=1, count=self.n_categories, bitorder="little")
@@ -155,11 +158,13 @@ class UnaryEncoding(SymbolChannel):
 
 
 def binomials(trials: IntArray, weight: int, source: ByteSource) -> IntArray:
-    r"""How many of ``trials`` uniform words of 32 bits are below ``weight``, exactly, for each of many counts.
+    r"""Draw the numbers of words below ``weight`` among ``trials`` uniform words.
+
+    Words have 32 bits. The numbers have exactly the binomial distribution, one for each entry of ``trials``.
 
     Words are compared with the weight bit by bit, the most significant first, and only those that agree so far go on.
-    How many of $m$ bits are 1 is the number of ones in $m$ random bits, so 2 bits per trial are enough on average, and
-    no word is ever written down.
+    The number of $m$ words in which a bit is 1 is the number of ones in $m$ random bits, so 2 bits per trial are enough
+    on average, and no word is ever stored.
     """
     below = np.zeros(trials.size, np.int64)
     undecided = trials.ravel().copy()
@@ -176,7 +181,7 @@ def binomials(trials: IntArray, weight: int, source: ByteSource) -> IntArray:
 
 
 def _coins(tosses: IntArray, source: ByteSource) -> IntArray:
-    """The number of heads in each of many rows of fair tosses."""
+    """Draw the number of heads in each of many rows of fair tosses."""
     words = np.maximum((tosses + 63) >> 6, 1)
     ends = np.cumsum(words)
     bits = source.take(8 * int(ends[-1])).view("<u8")

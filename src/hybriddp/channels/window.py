@@ -31,9 +31,11 @@ class Window:
 
     @classmethod
     def for_epsilon(cls, epsilon: str, *, n_codes: int, width: int) -> "Window":
-        """The most informative window of this shape that is ε-private: $a$ rounded up until all comes out whole.
+        """Return the most informative ε-private window of this shape.
 
-        That needs a number of codes that is a power of two, or a window of one code.
+        $a$ is rounded up until all weights are whole numbers.
+
+        The number of codes must be a power of two, or the window must have one code.
         """
         bits = NARROW if n_codes <= 2000 and float(epsilon) <= 10 else WIDE
         total = 1 << bits
@@ -70,12 +72,12 @@ class Window:
         return self.low / (1 << self.bits)
 
     def fields(self) -> dict[str, Any]:
-        """What every text of a window holds."""
+        """Return the fields that the text of every window contains."""
         return {"bits": self.bits, "low": self.low, "extra": self.extra}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any], n_codes: int, width: int) -> "Window":
-        """The window with these integers, which nobody has looked at yet."""
+        """Create a window with these integers, without verifying it."""
         return cls(n_codes=n_codes, width=width, bits=fields["bits"], low=fields["low"], extra=fields["extra"])
 
     @property
@@ -84,9 +86,11 @@ class Window:
         return 4 if self.bits == NARROW else 8
 
     def code(self, row: NDArray[Any], u: NDArray[Any]) -> NDArray[Any]:
-        """The code of draw ``u`` in each row: both possibilities are computed and one is selected by arithmetic.
+        """Return the code of draw ``u`` in each row.
 
-        So neither the time nor the memory that it touches depends on which one it is.
+        Both possible codes are computed, and one is selected by arithmetic.
+
+        So neither the running time nor the memory accesses depend on the selected code.
         """
         kind = u.dtype.type
         below = kind(self.n_codes * self.low)

@@ -163,7 +163,10 @@ class WindowChannel(OfWindow, NumberChannel):
         return self.window.code(row, words[0::2].copy()).astype(self.code_type)
 
     def rows(self, units: NDArray[Any], random: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The row of each input: to a cell's edge by the upper 12 random bits, to a row by the lower 20."""
+        """Choose the row of each input.
+
+        The upper 12 random bits choose the edge of a cell, and the lower 20 choose a row.
+        """
         edge = units.astype(np.uint32)
         edge += random >> np.uint32(SHARE_BITS)
         edge >>= np.uint32(CELL_BITS)
@@ -190,17 +193,23 @@ class WindowChannel(OfWindow, NumberChannel):
     # How wrong a report is
 
     def row_mean(self, row: int) -> Fraction:
-        """The input that the row stands for, in half ranges, exactly."""
+        """Return the exact input that the row stands for, in half ranges."""
         return Fraction(self.row_sums()[row][0], 1 << (self.bits + VALUE_BITS))
 
     def row_variance(self, row: int) -> Fraction:
-        """The variance of the code's value in this row, on the unit range, exactly."""
+        """Compute the exact variance of the code's value in this row.
+
+        The variance refers to the unit range.
+        """
         total, square = self.row_sums()[row]
         one = 1 << (self.bits + VALUE_BITS)
         return (Fraction(square, one << VALUE_BITS) - Fraction(total, one) ** 2) / 4
 
     def variance(self, x: ArrayLike) -> FloatArray:
-        """The variance of a report of ``x``, on the unit range, both random roundings included."""
+        """Compute the variance of a report of ``x`` on the unit range.
+
+        The variance includes both random roundings.
+        """
         position = _check.numbers("x", x, _check.WEIGHT) * CELLS
         cell = np.minimum(np.floor(position), CELLS - 1).astype(np.int64)
         inside = position - cell
@@ -306,7 +315,10 @@ class WindowChannel(OfWindow, NumberChannel):
 
 
 def whole_values(shape: WindowShape, window: Window) -> tuple[int, ...]:
-    """The shape scaled so that the last row stands for the upper bound, rounded up to whole values."""
+    """Scale the shape and round its values up to whole values.
+
+    The last row then stands for the upper bound.
+    """
     half = np.maximum.accumulate(np.maximum(shape.half, 0.0))
     full = np.concatenate([-half[::-1], half])
     last = window.extra / (1 << window.bits) * full[-window.width :].sum()
@@ -315,7 +327,10 @@ def whole_values(shape: WindowShape, window: Window) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1)
 def _common() -> dict[str, dict[str, Any]]:
-    """The shapes of common ε that have no closed form, made by ``scripts/make_common.py``; verified when used."""
+    """Load the shapes of common ε that have no closed form.
+
+    ``scripts/make_common.py`` creates them. They are verified when they are used.
+    """
     path = files("hybriddp.channels") / "common.json"
     stored: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     return stored

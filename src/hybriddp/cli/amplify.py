@@ -94,7 +94,7 @@ def run_amplify(
 
 
 def _colluding(part: options.UserShare, n_local: int) -> int:
-    """The number of local users, rounded up."""
+    """Return the number of colluding local users, rounded up."""
     return math.ceil(part.fraction * n_local) if part.fraction is not None else part.count or 0
 
 

@@ -77,11 +77,11 @@ class CrowdTally:
         return self.accepted + self.repeated
 
     def latency(self, percentile: float) -> float:
-        """A percentile of the requests' latencies, in milliseconds."""
+        """Return a percentile of the requests' latencies, in milliseconds."""
         return 1000 * float(np.percentile(self.latencies, percentile)) if self.latencies else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The tally as plain data."""
+        """Return the tally as plain data."""
         return {
             "simulated": True,
             "users": self.users,
@@ -283,7 +283,10 @@ class _Crowd:
         return tally
 
     async def offer(self, address: str) -> StudyOffer:
-        """The study, checked as a real device checks it; raises if these people could not take part."""
+        """Fetch the study and check it as a real device does.
+
+        Raises if these people could not take part.
+        """
         async with import_httpx().AsyncClient(**http_settings(address, _TIMEOUT), transport=_transport()) as http:
             try:
                 answer = await conduct_async(ask(HttpRequest("GET", f"/studies/{self.study}"), _RETRIES), http)
@@ -329,7 +332,7 @@ class _Crowd:
             raise ParameterError("trusted", expected, f"{self.n_trusted:,} of {self.users:,}")
 
     def _jobs(self, offer: StudyOffer) -> Iterator[tuple[SimulatedPerson, ...]]:
-        """Who is sent together: one by one, or a batch of a relay's."""
+        """Yield the people who are sent together, one by one or as a relay's batch."""
         for person in self._people(offer, "trusted", 0, self.n_trusted):
             yield (person,)
         local = self._people(offer, "local", self.n_trusted, self.users)
@@ -359,7 +362,7 @@ class _Crowd:
         return HttpRequest("POST", f"/studies/{self.study}/{made.route}", made.body(), token)
 
     def token(self, name: str) -> str:
-        """A token of one of these people."""
+        """Create a token for one of these people."""
         claims = {"sub": name, "aud": self.study, "exp": int(time.time() + self.limit) + 3600, **self._in_part}
         algorithm = "HS256" if isinstance(self.signer, str) else "EdDSA"
         token: str = import_jwt().encode(claims, self.signer, algorithm=algorithm)
@@ -409,5 +412,5 @@ def _prefix(text: str) -> str:
 
 
 def _transport() -> "httpx.AsyncBaseTransport | None":
-    """The network; tests put something else in its place."""
+    """Return the network transport, which tests replace."""
     return None

@@ -56,7 +56,7 @@ def check_values(offer: StudyOffer, values: str) -> None:
 
 
 def category_shares(values: str, n_categories: int) -> FloatArray:
-    """The share of each category among simulated people.
+    """Return the share of each category among simulated people.
 
     Examples
     --------
@@ -82,7 +82,9 @@ def category_shares(values: str, n_categories: int) -> FloatArray:
 
 
 def item_shares(values: str) -> FloatArray:
-    """The shares of the items of simulated people in an open domain: ``item 1``, ``item 2``, and so on.
+    """Return the shares of the items of simulated people in an open domain.
+
+    The items are ``item 1``, ``item 2``, and so on.
 
     Examples
     --------
@@ -96,7 +98,10 @@ def item_shares(values: str) -> FloatArray:
 def simulated_people(
     offer: StudyOffer, values: str, group: str, first: int, last: int, *, prefix: str, seed: int
 ) -> Iterator[SimulatedPerson]:
-    """The people with these numbers, who are all in one group; their devices draw as real ones do."""
+    """Simulate the people with these numbers, who are all in one group.
+
+    Their devices draw as real ones do.
+    """
     rng = np.random.default_rng([seed, first])
     for start in range(first, last, _AT_A_TIME):
         drawn = _contributions(offer, values, group, min(_AT_A_TIME, last - start), rng)
@@ -146,7 +151,7 @@ def _items(study: FrequencyStudy, values: str, count: int, rng: np.random.Genera
 
 
 def rejection_reason(error: HybridDPError) -> str:
-    """The curator's word for a rejection."""
+    """Return the curator's word for a rejection."""
     if isinstance(error, RejectedError):
         return error.reason
     known = {UnavailableError: "unavailable", DataError: "out-of-range", BudgetError: "refused"}

@@ -62,7 +62,7 @@ class RoundsTally:
         return self.trusted + self.enrolled
 
     def to_dict(self) -> dict[str, Any]:
-        """The tally as plain data."""
+        """Return the tally as plain data."""
         return {
             "simulated": True,
             "users": self.users,
@@ -94,7 +94,7 @@ class RoundsTally:
 
 
 def points_of_file(file: str, columns: list[str], study: KMeansStudy, seed: int) -> FloatArray:
-    """The points of a file, one row for each person, in a random order."""
+    """Read the points of a file, one row for each person, in a random order."""
     points = trusted_points(file, study, columns=columns).points()
     shuffled: FloatArray = np.random.default_rng(seed).permutation(points)
     return shuffled
@@ -130,7 +130,10 @@ class _Member:
     stays_away: bool
 
     def round_in(self, turns: Turns) -> int | None:
-        """The number of the round that asks them, as their device knows it; None if none does so far."""
+        """Return the number of the round that asks this person, or None.
+
+        The device knows the number. None means that no round asks this person so far.
+        """
         return turn_of(self.client._participant, turns)  # noqa: SLF001  (of this package)
 
 

@@ -16,7 +16,7 @@ _SHORTEST_SECRET = 32  # bytes, as the server wants it
 
 
 def read_signer(secret_file: Path | None, private_key: Path | None) -> "str | Ed25519PrivateKey | None":
-    """What participants' tokens are signed with."""
+    """Read the key that participants' tokens are signed with."""
     if private_key is None:
         return None if secret_file is None else read_key(secret_file, _SHORTEST_SECRET)
     if secret_file is not None:
@@ -28,7 +28,7 @@ def read_signer(secret_file: Path | None, private_key: Path | None) -> "str | Ed
 
 
 def read_key(path: Path, shortest: int) -> str:
-    """The one line of a file with a secret; errors do not show it."""
+    """Read a file with one line, a secret that errors do not show."""
     try:
         text = path.read_text("ascii").strip()
     except OSError as reason:
@@ -45,7 +45,7 @@ def read_key(path: Path, shortest: int) -> str:
 
 
 def import_jwt() -> Any:  # noqa: ANN401
-    """The library of tokens, or an error that says how to get it."""
+    """Import the token library, or raise an error that says how to install it."""
     try:
         import jwt
     except ImportError:

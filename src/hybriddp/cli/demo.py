@@ -147,7 +147,7 @@ def _observed_gain(s: MeanSimulation, name: str) -> float:
 
 
 def gain_in_words(gain: float) -> str:
-    """What the hybrid buys, or what it costs."""
+    """Describe what the hybrid gains or loses."""
     change = 100 * abs(1 / gain - 1)
     if change < 0.5:
         return "The squared error of the hybrid is that of the better single group."
@@ -180,14 +180,20 @@ def _as_dict(result: Demo, seed: int) -> dict[str, Any]:
 
 
 def next_steps() -> str:
-    """The steps, a command per line and nothing else on it, so that whole lines can be pasted."""
+    """List the next steps, with each command alone on its line.
+
+    Whole lines can be pasted into a shell.
+    """
     activate = activation()
     first = () if activate is None else (("Let this shell find hybriddp", activate),)
     return "\n".join(["What to try next:", *(f"  {words}:\n    {command}" for words, command in (*first, *STEPS))])
 
 
 def activation() -> str | None:
-    """The command that activates the environment of this Python, or None where the shell finds its hybriddp already."""
+    """Return the command that activates this Python's environment.
+
+    None if the shell already finds its hybriddp.
+    """
     programs = Path(sys.executable).parent
     found = shutil.which("hybriddp")
     script = programs / "activate"

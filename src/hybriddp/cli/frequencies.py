@@ -104,7 +104,10 @@ def frequencies(
 
 
 def public_categories(text: str | None, path: Path | None) -> list[str] | list[int]:
-    """The categories of an option or of a file; integers if all of them are written as such, texts if not."""
+    """Read the categories from an option or from a file.
+
+    They are integers if all of them are written as integers, and texts if not.
+    """
     if (text is None) == (path is None):
         raise ParameterError("categories", "given, or --categories-file in its place, and not both", text)
     if text is not None:

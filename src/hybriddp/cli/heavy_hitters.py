@@ -181,7 +181,7 @@ def _check_apart(written: Sequence[Path | None], read: Sequence[Path | str | Non
 
 
 def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, account: Account, step: _Step) -> None:
-    """The first step: the list, and what devices are asked about it."""
+    """Release the list in the first step, with the question for devices."""
     if found.report is not None or found.local_files or found.simulated:
         raise ParameterError("write_list", "given without reports: devices are asked once there is a list", None)
     releasing.check_ledger(account.path, found, dry_run=targets.dry_run)
@@ -231,7 +231,10 @@ def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, acc
 def _finish(
     study: HeavyHitterStudy, found: Sources, targets: Targets, ledger: Path | None, released: PrivateItems
 ) -> None:
-    """The second step: the list and the reports about it. It costs nothing more."""
+    """Combine the list with the reports about it in the second step.
+
+    This step costs nothing more.
+    """
     if found.value is not None or found.trusted_files:
         raise ParameterError("value", "left out in the second step: the list is there", found.value)
     if ledger is not None:
@@ -281,7 +284,7 @@ def _simulate(study: HeavyHitterStudy, found: Sources, targets: Targets) -> None
 
 
 def _simulated(files: list[str], study: Any, **how: Any) -> tuple[Any, LocalSummary]:  # noqa: ANN401
-    """The summaries of both groups."""
+    """Simulate the local group and return the summaries of both groups."""
     trusted, local = tables.simulate_local(files, study, **how)
     return trusted, local
 
@@ -337,7 +340,7 @@ def _show_all(answers: Sequence[HeavyHitters]) -> None:
 
 
 def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
-    """How many items were missing, and how many reports were rejected: for the curator."""
+    """Count missing items and rejected reports, for the curator."""
     items, reports = ([s for s in group if s is not None] for group in (trusted, local))
     if all(isinstance(s, TrustedSummary) for s in items) and items:
         return counts_diagnostics(items, reports)

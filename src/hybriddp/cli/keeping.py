@@ -90,7 +90,7 @@ class Account:
         return [KeptResult(self._named(result.path), result.state) for result in found]
 
     def _named(self, path: Path) -> Path:
-        """The file as the ledger was named, unless that is a link from elsewhere."""
+        """Return the path beside the ledger as named, unless it is a link from elsewhere."""
         beside = path if self.path is None else results_folder(self.path) / path.name
         return beside if beside.exists() or not path.exists() else path
 

@@ -25,7 +25,7 @@ _POINTS_BETWEEN_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}\.000")
 
 
 def digits(text: str) -> str:
-    """The number that a text means, in the same digits, without what stands between thousands."""
+    """Strip the separators between thousands from a number, digit by digit."""
     bare = str(text).strip()
     if _GROUPED.fullmatch(bare):
         return bare.replace(",", "").replace("_", "")
@@ -36,7 +36,7 @@ def digits(text: str) -> str:
 
 
 def number(text: str) -> float:
-    """The number that a text means; a percentage becomes a fraction."""
+    """Parse a number, with a percentage as a fraction."""
     bare = str(text).strip()
     if bare.endswith("%"):
         return float(digits(bare.removesuffix("%"))) / 100
@@ -44,14 +44,20 @@ def number(text: str) -> float:
 
 
 def amount(text: str) -> float:
-    """A number in the units of the values (bounds, a mean, a spread): a percentage would be of nothing."""
+    """Parse a number in the units of the values, such as a bound or a mean.
+
+    Percentages are refused, because they would refer to nothing.
+    """
     if str(text).strip().endswith("%"):
         raise typer.BadParameter(f"{text!r} is a percentage; a number in the units of the values is needed.")
     return number(text)
 
 
 def decimal(text: str) -> str:
-    """An ε or a δ as the decimal that it is, digit by digit, with the zero before the point that people leave out."""
+    """Read an ε or a δ as an exact decimal, digit by digit.
+
+    A missing zero before the point is added.
+    """
     bare = str(text).strip()
     if "," in bare:
         point = bare.replace(",", ".")
@@ -60,12 +66,15 @@ def decimal(text: str) -> str:
 
 
 def step(text: str) -> str:
-    """A step in the units of the values, digit by digit, or the word ``finest``."""
+    """Read a step in the units of the values, or the word ``finest``.
+
+    The digits of the step are kept.
+    """
     return text if text == "finest" else digits(text)
 
 
 def users(text: str) -> int:
-    """A number of users."""
+    """Parse a number of users."""
     _no_points_between_thousands(text)
     value = number(text)
     if str(text).strip().endswith("%") or not (0 <= value <= _check.MOST_USERS and value == int(value)):
@@ -89,7 +98,7 @@ class UserShare:
     count: int | None = None
 
     def of(self, n_users: int, option: str) -> float:
-        """The fraction of so many users."""
+        """Return the share as a fraction of ``n_users`` users."""
         if self.fraction is not None:
             return self.fraction
         count = self.count or 0
@@ -99,7 +108,10 @@ class UserShare:
 
 
 def user_share(text: str) -> UserShare:
-    """A part of the users: ``0.2%``, ``0.002`` or ``4,000`` (users)."""
+    """Parse a share of the users.
+
+    Examples are ``0.2%``, ``0.002`` and ``4,000`` (users).
+    """
     bare = str(text).strip()
     for word in ("users", "user"):
         if bare.lower().endswith(word):
@@ -123,7 +135,7 @@ def user_share(text: str) -> UserShare:
 
 
 def option(text: str, *flags: str, **settings: Any) -> Any:  # noqa: ANN401
-    """An option with its help."""
+    """Create an option with its help."""
     return typer.Option(*flags, help=text, **settings)
 
 

@@ -136,7 +136,7 @@ def quantiles(
 
 
 def public_scale(scale: str | None, edges_file: Path | None) -> str | list[float]:
-    """The scale, or the edges in a file."""
+    """Return the scale, or read the edges from a file."""
     if edges_file is None:
         return scale or "equal"
     if scale is not None:
@@ -149,7 +149,9 @@ def public_scale(scale: str | None, edges_file: Path | None) -> str | list[float
 
 
 def asked_quantiles(at: list[str] | None, files: list[str]) -> tuple[tuple[float, ...], list[str]]:
-    """The quantiles, each once, in their order, and the files; checked before anything is spent.
+    """Separate the quantiles from the files, before anything is spent.
+
+    Each quantile is returned once, in ascending order.
 
     ``--at 0.5 0.9`` gives the option its first number only, and the others come as if they were files.
     """
@@ -165,7 +167,7 @@ def asked_quantiles(at: list[str] | None, files: list[str]) -> tuple[tuple[float
 
 
 def quantile_number(text: str) -> float:
-    """A quantile as people write it: 0.95, 95% or p95."""
+    """Parse a quantile, written as 0.95, 95% or p95."""
     bare = text.strip()
     return options.number(f"{bare[1:]}%") if bare[:1] in ("p", "P") else options.number(bare)
 

@@ -136,7 +136,10 @@ def randomize(
 
 
 def _purpose(study: Study) -> str:
-    """What reports are for: those of a mean and of quantiles look alike, and neither command takes the other's."""
+    """Return the purpose of a study's reports.
+
+    Reports for a mean and reports for quantiles look alike, and the command for one does not take the other.
+    """
     if isinstance(study, MeanStudy):
         return "a mean"
     if isinstance(study, DistributionStudy):
@@ -154,7 +157,7 @@ class _Sent:
 
 
 def _reports(study: Study, column: Any, seed: int | None) -> _Sent:  # noqa: ANN401
-    """The reports for a column of a file."""
+    """Draw the reports for a column of a file."""
     if isinstance(study, MeanStudy):
         placed = study.grid.place(column.cast(float).to_numpy())
         codes = study.channel.sample(placed.units, random_state=seed)
@@ -186,7 +189,7 @@ def _number_study(
     scale: str | list[float] | None,
     kappa: float | None,
 ) -> MeanStudy | DistributionStudy:
-    """A study of quantiles if there is a scale, and of a mean if not."""
+    """Create a study of quantiles if there is a scale, and of a mean if not."""
     if scale is not None:
         return DistributionStudy(name, bounds=bounds, epsilon=epsilon, scale=scale, kappa=kappa)
     if kappa is not None:
@@ -197,7 +200,7 @@ def _number_study(
 def _asked(
     categories: str | None, categories_file: Path | None, bounds: tuple[float, float] | None
 ) -> list[str] | list[int] | None:
-    """The categories, or None for a mean."""
+    """Return the categories, or None for a mean."""
     listed = categories is not None or categories_file is not None
     if listed == (bounds is not None):
         raise ParameterError("bounds", "given, or --categories are, but not both", bounds)
@@ -205,7 +208,7 @@ def _asked(
 
 
 def read_study(path: Path) -> Study:
-    """The study or question whose text a file holds."""
+    """Read a study or question from a file."""
     try:
         text = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):

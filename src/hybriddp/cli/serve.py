@@ -143,7 +143,7 @@ def _forbid_core_dumps() -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there."""
+    """Open a socket that listens on this host and port."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)

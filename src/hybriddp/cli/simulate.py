@@ -117,7 +117,7 @@ def _print_quantiles(result: QuantileSimulation) -> None:
 
 
 def clamped(result: MeanSimulation) -> str | None:
-    """What the bounds clip, or None."""
+    """Describe what the bounds clip, or return None."""
     if result.outside < 1e-6:
         return None
     low, high = (significant(bound, 6) for bound in result.study.bounds)
@@ -129,7 +129,7 @@ def clamped(result: MeanSimulation) -> str | None:
 
 
 def data_values(data: str, value: str | None) -> Any:  # noqa: ANN401
-    """A column of a file, or the name of a distribution as it is."""
+    """Return a column of a file, or the name of a distribution as it is."""
     if "(" in data or data.strip().lower() == "uniform":
         if value is not None:
             raise ParameterError("value", "left out with a distribution: it is for files", value)

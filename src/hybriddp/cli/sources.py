@@ -82,7 +82,10 @@ class Sources:
         return bool(self.trusted_files) or (self.value is not None and not self.local_files)
 
     def summarize(self, study: Any, group: str | None, keys: list[str], progress: Progress) -> Any:  # noqa: ANN401
-        """The `Summaries` of all users for a study of any kind, or the `GroupedSummaries` of each key."""
+        """Summarize all users for a study of any kind.
+
+        The result is `Summaries`, or `GroupedSummaries` for each key.
+        """
         shared: dict[str, Any] = {"engine": self.engine, "csv": self.csv}
         if group is not None:
             shared |= {"group": group, "keys": keys}
@@ -99,14 +102,14 @@ class Sources:
 
 
 def study_title(name: str | None, value: str | None) -> str:
-    """The name of a study: the column's if none is given."""
+    """Return the name of a study, by default the column's."""
     if name is None and value is None:
         raise ParameterError("name", "given, since no --value names the study", None)
     return str(name or value)
 
 
 def listed(option_name: str, text: str, words: str) -> list[str]:
-    """What stands between the commas of an option; nothing may be empty."""
+    """Split the text of an option at its commas and refuse empty parts."""
     texts = [part.strip() for part in text.split(",")]
     if not all(texts):
         raise ParameterError(option_name, f"{words}, with commas between them", text)
@@ -114,7 +117,7 @@ def listed(option_name: str, text: str, words: str) -> list[str]:
 
 
 def public_keys(group: str | None, keys: str | None) -> list[str]:
-    """The keys between the commas."""
+    """Return the public keys of the groups, separated by commas in the option."""
     if (group is None) != (keys is None):
         raise ParameterError("keys", "given exactly if --group is: they are public, never read from the data", keys)
     return [] if keys is None else listed("keys", keys, "the keys of the groups")

@@ -67,7 +67,7 @@ _HARD = "\N{NO-BREAK SPACE}"
 
 
 def columns() -> int:
-    """How many columns there are to write in; 80 where there is no terminal to ask."""
+    """Return the number of columns to write in, 80 without a terminal."""
     return max(20, min(shutil.get_terminal_size((80, 24)).columns, MOST_COLUMNS))
 
 
@@ -132,7 +132,10 @@ def print_wide(table: Table | str) -> None:
 
 
 def options_of(app: typer.Typer, *words: str | None) -> dict[str, str]:
-    """The option of each parameter in Python, for the command that these words call; for all if they call none."""
+    """Map the parameters in Python to the options of the command these words call.
+
+    If the words call no command, the options of all commands are returned.
+    """
     called: Any = typer.main.get_command(app)
     for word in words:
         if word not in getattr(called, "commands", {}):
@@ -151,7 +154,7 @@ def options_of(app: typer.Typer, *words: str | None) -> dict[str, str]:
 
 
 def _commands(called: Any) -> Iterator[Any]:  # noqa: ANN401  (click's classes are not part of typer's interface)
-    """The command itself, or all that are below it."""
+    """Yield the command itself, or all commands below it."""
     if not hasattr(called, "commands"):
         yield called
         return
@@ -160,13 +163,13 @@ def _commands(called: Any) -> Iterator[Any]:  # noqa: ANN401  (click's classes a
 
 
 def _as_typed(parameter: Any) -> str:  # noqa: ANN401
-    """The option, or what the help calls an argument."""
+    """Return the option, or the name of an argument in the help."""
     flags = [text for text in parameter.opts if text.startswith("--")]
     return flags[0] if flags else str(parameter.metavar or parameter.name).upper().removesuffix("...")
 
 
 def in_options(text: str, options: Mapping[str, str] = _IN_RESULTS) -> str:
-    """A text with the options in place of the names of parameters.
+    """Replace the names of parameters in a text by the options.
 
     Names that are ordinary words too (``value``, ``users``) are touched only where they cannot be meant as such: before
     "must be", before "=" or between backquotes.
@@ -195,9 +198,10 @@ def in_options(text: str, options: Mapping[str, str] = _IN_RESULTS) -> str:
 
 @contextmanager
 def waiting(words: str, *, console: Console | None = None) -> Iterator[Callable[[float | None], None]]:
-    """A bar that appears after a while, and only on a terminal.
+    """Show a bar that appears after a while, and only on a terminal.
 
-    Yields what to call with the fraction that is done, or with None while that is not known: the bar then pulses.
+    Yields a function to call with the fraction that is done, or with None while the fraction is unknown: the bar then
+    pulses.
     """
     console = console or Console(stderr=True)
     bar = Progress(console=console, transient=True, disable=not console.is_terminal)
@@ -219,7 +223,10 @@ def waiting(words: str, *, console: Console | None = None) -> Iterator[Callable[
 
 @contextmanager
 def trials_bar(what: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
-    """A bar of so many steps; yields what to call with the number of those done."""
+    """Show a bar of ``total`` steps.
+
+    Yields a function to call with the number of finished steps.
+    """
     shown = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeRemainingColumn())
     with Progress(*shown, console=Console(stderr=True), transient=True, disable=quiet) as progress:
         task = progress.add_task(what, total=total)

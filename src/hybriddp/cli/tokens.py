@@ -40,7 +40,7 @@ _KeyFile = Annotated[
 
 
 def lifetime(text: str) -> timedelta:
-    """A time such as 7d, 12h, 30m or 90s."""
+    """Parse a time such as 7d, 12h, 30m or 90s."""
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", str(text).strip())
     if not found:
         raise typer.BadParameter(f"{text!r} is not a time such as 7d, 12h, 30m or 90s.")
@@ -116,7 +116,7 @@ def keypair(
 
 
 def _key(secret_file: Path | None, key_file: Path | None, private_key: Path | None) -> "bytes | Ed25519PrivateKey":
-    """The key of the one source that is given; the server's key file if none is."""
+    """Read the key of the one given source, by default the server's key file."""
     sources = {"--secret-file": secret_file, "--key-file": key_file, "--private-key": private_key}
     given = [name for name, source in sources.items() if source is not None]
     if len(given) > 1:
@@ -134,7 +134,10 @@ def _key(secret_file: Path | None, key_file: Path | None, private_key: Path | No
 
 
 def _master_key(key_file: Path | None) -> MasterKey:
-    """The server's key: the one that is named, or the one that the server itself would take here."""
+    """Read the server's key from the named file.
+
+    Without a name, the file is the one that the server itself would take here.
+    """
     path = key_file or Path(os.environ.get(_KEY_FILE) or "hybriddp.key")
     if not os.access(path, os.R_OK):
         raise DataError(
@@ -156,7 +159,7 @@ def _check_subject(subject: str) -> None:
 
 
 def _lines(path: Path) -> list[str]:
-    """The subjects in a file; empty lines are left out."""
+    """Read the subjects in a file without its empty lines."""
     return [line for line in _text(path).removeprefix("\ufeff").splitlines() if line.strip()]
 
 

@@ -29,7 +29,10 @@ class TokenClaims:
 
 
 def read_claims(token: str | None, study: str | None) -> TokenClaims:
-    """The study and the participant, from a token and a study's id, of which one may be missing."""
+    """Read the study and the participant from a token and a study's id.
+
+    Either the token or the id may be missing.
+    """
     if study is not None:
         check_study_id(study)
     if token is None:
@@ -53,7 +56,9 @@ def read_claims(token: str | None, study: str | None) -> TokenClaims:
 
 
 def one_spelling(subject: str) -> str:
-    """A participant's name in Unicode's form NFC: é is one person, of one character or of two. Case and spaces count.
+    """Normalize a participant's name to Unicode's form NFC.
+
+    é is the same person, written as one character or as two. Case and spaces count.
 
     Examples
     --------
@@ -64,14 +69,14 @@ def one_spelling(subject: str) -> str:
 
 
 def check_study_id(study: str) -> str:
-    """A study's id, which is a part of addresses."""
+    """Check a study's id, which is a part of addresses."""
     if not isinstance(study, str) or not _STUDY_ID.fullmatch(study):
         raise ParameterError("study", "1 to 64 lower-case letters, digits and hyphens", study)
     return study
 
 
 def _payload(token: str) -> dict[str, object]:
-    """The claims of a token; the messages never show it."""
+    """Read the claims of a token, which error messages never show."""
     try:
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):
             raise ValueError

@@ -116,7 +116,10 @@ class Client(_ClientBase):
         return conduct(self._participant.offer(), self._http)
 
     def promise(self) -> str:
-        """What is asked, promised and stored, in words: show it before you ask for a value."""
+        """Describe what is asked, promised and stored.
+
+        Show this text before you ask for a value.
+        """
         return conduct(self._participant.promise(), self._http)
 
     def report(self, value: float | str) -> Receipt:
@@ -194,7 +197,10 @@ class AsyncClient(_ClientBase):
         return conduct_async(self._participant.offer(), self._http)
 
     async def promise(self) -> str:
-        """What is asked, promised and stored, in words: show it before you ask for a value."""
+        """Describe what is asked, promised and stored.
+
+        Show this text before you ask for a value.
+        """
         return await conduct_async(self._participant.promise(), self._http)
 
     async def report(self, value: float | str) -> Receipt:

@@ -28,7 +28,7 @@ _NONCE = re.compile(r"[0-9a-f]{32}")
 
 
 def commitment(digest: str, group: str, integer: int, nonce: str) -> str:
-    """The commitment to a contribution, as 64 hexadecimal digits.
+    """Return the commitment to a contribution, as 64 hexadecimal digits.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> str:
 
 
 def answer_commitment(message: Mapping[str, Any], nonce: str) -> str:
-    """The commitment to an answer to a round of K-means, as 64 hexadecimal digits.
+    """Return the commitment to an answer to a K-means round, as 64 hex digits.
 
     The message is written as it is sent: round, ask, variant and code, without spaces.
 
@@ -114,12 +114,12 @@ class Contribution:
     def new(
         cls, digest: str, group: str, integer: int, value: float | str | tuple[float, ...] | None = None
     ) -> "Contribution":
-        """A contribution with a fresh nonce."""
+        """Create a contribution with a fresh nonce."""
         return cls(digest, group, integer, secrets.token_hex(16), value)
 
     @classmethod
     def enrollment(cls, digest: str) -> "Contribution":
-        """What somebody sends who joins the local group of a study that asks in rounds."""
+        """Create the enrollment that joins the local group of a study with rounds."""
         return cls(digest, "local", 0, secrets.token_hex(16), enrolls=True)
 
     @property
@@ -135,20 +135,23 @@ class Contribution:
         return "reports" if self.group == "local" else "values"
 
     def body(self) -> bytes:
-        """What is sent: the same bytes every time. Who enrolls sends the commitment alone, and opens it later."""
+        """Return the request body, the same bytes every time.
+
+        An enrollment contains the commitment alone, and opens it later.
+        """
         if not self.enrolls:
             return self.opening()
         return _check.compact({"digest": self.digest, "commitment": self.commitment}, escaped=True).encode()
 
     def opening(self) -> bytes:
-        """What is sent to withdraw: what the commitment was made of."""
+        """Return the content of the commitment, which is sent to withdraw."""
         number: dict[str, Any] = {"code": self.integer} if self.group == "local" else {"value": self.value}
         if self.enrolls:
             number = {}
         return _check.compact({"digest": self.digest, **number, "nonce": self.nonce}, escaped=True).encode()
 
     def to_dict(self) -> dict[str, Any]:
-        """The contribution as plain data, for a file that only its owner may read."""
+        """Return the contribution as plain data, for a file only its owner may read."""
         more: dict[str, Any] = {} if self.value is None else {"value": self.value}
         if self.enrolls:
             more["enrolls"] = True
@@ -156,7 +159,10 @@ class Contribution:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Contribution":
-        """The contribution that `to_dict` wrote; `ProtocolError` for anything else."""
+        """Restore a contribution from the output of `to_dict`.
+
+        Raises `ProtocolError` for anything else.
+        """
         value = fields.get("value")
         point = {"value": tuple(value)} if isinstance(value, list) else {}  # as JSON has it
         try:

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 def import_httpx() -> Any:  # noqa: ANN401
-    """The HTTP library, or an error that says how to get it."""
+    """Import the HTTP library, or raise an error that says how to install it."""
     try:
         import httpx
     except ImportError:
@@ -34,7 +34,10 @@ def import_httpx() -> Any:  # noqa: ANN401
 
 
 def check_url(url: str, *, allow_http: bool) -> str:
-    """A curator's address without a slash at its end; HTTPS, unless it is on this machine or HTTP was allowed."""
+    """Check a curator's address and strip the slash at its end.
+
+    The address must use HTTPS, unless it is on this machine or HTTP was allowed.
+    """
     try:
         parts = urlsplit(url)
         plain = not (parts.query or parts.fragment or "@" in parts.netloc) and bool(parts.hostname)
@@ -59,9 +62,11 @@ def _is_this_machine(host: str) -> bool:
 
 
 def http_settings(url: str, timeout: float) -> dict[str, Any]:
-    """What both of httpx's clients are made with: no redirects, no compression, nothing from the environment.
+    """Return the settings of both httpx clients.
 
-    A proxy that the environment names would see the token, and the value of somebody who trusts, of every http address.
+    The clients follow no redirects, use no compression and read nothing from the environment.
+
+    A proxy that the environment names would see the token, and the value of a trusted user, for every http address.
     """
     from hybriddp import __version__
 

@@ -44,7 +44,7 @@ class HttpRequest:
     hide: str = field(default="", repr=False)  # a value that must not come back in an error
 
     def headers(self) -> dict[str, str]:
-        """What belongs to this request, and not to every one."""
+        """Return the headers that are specific to this request."""
         kind = {} if self.body is None else {"Content-Type": "application/json"}
         return kind if self.token is None else {**kind, "Authorization": f"Bearer {self.token}"}
 
@@ -143,7 +143,10 @@ def stored(work: Callable[[], Result]) -> Conversation[Result]:
 
 
 def _failure(answer: HttpAnswer | NoAnswer, hide: str) -> tuple[HybridDPError, float | None]:
-    """What went wrong, and for how many seconds the curator asks to be left alone."""
+    """Return the error of an answer, and the seconds to wait before a retry.
+
+    The curator may ask for the wait, which is None otherwise.
+    """
     if isinstance(answer, NoAnswer):
         return UnavailableError(f"The curator cannot be reached ({answer.what}). Try again later."), None
     return error_of(answer.status, answer.body, hide=hide), _retry_after(answer.headers.get("retry-after"))

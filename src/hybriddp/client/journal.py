@@ -64,7 +64,7 @@ class JournalEntry:
     turns: str = ""
 
     def to_json(self) -> str:
-        """The entry as text."""
+        """Serialize the entry as text."""
         content = {"format": _FORMAT, **asdict(self)}
         content["contribution"] = None if self.contribution is None else self.contribution.to_dict()
         for name in ("asked_in", "answer", "answer_receipt", "turns"):
@@ -74,7 +74,10 @@ class JournalEntry:
 
     @classmethod
     def from_json(cls, text: str) -> "JournalEntry":
-        """The entry in a text that `to_json` wrote; `ProtocolError` for anything else."""
+        """Restore an entry from a text that `to_json` wrote.
+
+        Raises `ProtocolError` for anything else.
+        """
         try:
             content = json.loads(text)
             if content.pop("format") != _FORMAT:
@@ -111,7 +114,7 @@ class Journal(ABC):
 
     @abstractmethod
     def read(self) -> JournalEntry | None:
-        """The entry, or None if nothing has been drawn yet."""
+        """Return the entry, or None if nothing has been drawn yet."""
 
     @abstractmethod
     def create(self, entry: JournalEntry) -> JournalEntry:
@@ -137,7 +140,7 @@ class MemoryJournal(Journal):
         self._lock = threading.Lock()
 
     def read(self) -> JournalEntry | None:
-        """The entry, or None if nothing has been drawn yet."""
+        """Return the entry, or None if nothing has been drawn yet."""
         return self._entry
 
     def create(self, entry: JournalEntry) -> JournalEntry:
@@ -177,7 +180,10 @@ class FileJournal(Journal):
         return f"FileJournal({str(self.path)!r})"
 
     def read(self) -> JournalEntry | None:
-        """The entry, or None if there is no file yet; a file that cannot be read is an error, never a new start."""
+        """Read the entry, or return None if there is no file yet.
+
+        A file that cannot be read is an error, never a new start.
+        """
         try:
             text = self.path.read_text("utf-8")
         except FileNotFoundError:
@@ -251,7 +257,7 @@ class FileJournal(Journal):
         _sync_folder(self.path.parent)
 
     def _write_beside(self, entry: JournalEntry) -> Path:
-        """The entry in a file of another name in the same folder, on disk."""
+        """Write the entry to disk, in a file of another name in the same folder."""
         path = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.tmp")
         _write_new(path, entry)
         return path

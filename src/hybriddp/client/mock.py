@@ -112,7 +112,7 @@ class MockCurator:
         return transport
 
     def token(self, participant: str, part: str | None = None) -> str:
-        """A token for this participant, in this part of the users."""
+        """Create a token for this participant, in this part of the users."""
         head = base64url(b'{"alg":"HS256","typ":"JWT"}')
         claims = {"sub": participant, "aud": self.id, "exp": 4102444800}  # the year 2100
         claims |= {} if part is None else {"part": part}
@@ -120,13 +120,16 @@ class MockCurator:
         return f"{text}.{base64url(hmac.digest(b'a secret of nobody', text.encode(), 'sha256'))}"
 
     def client(self, participant: str, *, journal: Path | str | None = None, part: str | None = None) -> Client:
-        """A client of this participant, which does not wait between retries."""
+        """Create a client of this participant, which does not wait between retries."""
         return Client(_URL, self.token(participant, part), journal=journal, retries=_NO_WAITS, transport=self.transport)
 
     def async_client(
         self, participant: str, *, journal: Path | str | None = None, part: str | None = None
     ) -> AsyncClient:
-        """The same for asyncio and trio."""
+        """Create an asynchronous client of this participant, for asyncio and trio.
+
+        It does not wait between retries.
+        """
         token = self.token(participant, part)
         return AsyncClient(_URL, token, journal=journal, retries=_NO_WAITS, transport=self.transport)
 
@@ -193,7 +196,7 @@ class MockCurator:
     # The server's side
 
     def answer(self, request: "httpx.Request") -> "httpx.Response":
-        """The answer to a request."""
+        """Answer a request."""
         library = import_httpx()
         now = self._troubles[0] if self._troubles else None
         if now == "lose" and request.method != "POST":
@@ -255,7 +258,10 @@ class MockCurator:
         raise MockTrouble(404)
 
     def _participant(self, request: "httpx.Request", commitment: str) -> str:
-        """Who asks; in a pilot without tokens a contribution stands for its participant."""
+        """Return the participant who sent the request.
+
+        In a pilot without tokens, a contribution stands for its participant.
+        """
         if not self.tokens:
             return commitment
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -334,7 +340,7 @@ class MockCurator:
     # Documents
 
     def document(self) -> dict[str, Any]:
-        """The public document of the study."""
+        """Return the public document of the study."""
         asked = self._asked.about_list if isinstance(self._asked, ItemQuestion) else None
         steps = [] if self._rounds is None else [self._rounds.step()]
         least = 2 if isinstance(self.study, KMeansStudy) else self.study.min_group_size
@@ -374,7 +380,7 @@ class MockCurator:
         return self.sign(receipt)
 
     def _told(self, group: str, commitment: str) -> dict[str, Any]:
-        """What a receipt says, but for the digest."""
+        """Return the content of a receipt without the digest."""
         promised = self._study_of(group).privacy
         return {
             "version": 1,
@@ -389,11 +395,11 @@ class MockCurator:
         }
 
     def sign(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
-        """A receipt with its signature."""
+        """Sign a receipt and return it with its signature."""
         return self._signer.sign(receipt)
 
     def jwks(self) -> dict[str, Any]:
-        """The public key, as a JSON Web Key Set."""
+        """Return the public key as a JSON Web Key Set."""
         return self._signer.jwks()
 
 
@@ -401,7 +407,7 @@ _NO_WAITS = RetryPolicy(first_wait=0.0)
 
 
 def _claims(request: "httpx.Request") -> dict[str, Any]:
-    """What a request's token says; it has been read before."""
+    """Return the claims of a request's token, which has been checked before."""
     payload = request.headers["Authorization"].split(".")[1]
     claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     return claims

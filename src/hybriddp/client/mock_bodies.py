@@ -34,7 +34,7 @@ class MockEnrollment:
 
 
 def content_of(request: "httpx.Request") -> dict[str, Any]:
-    """The object in a request's body."""
+    """Parse the object in a request's body."""
     try:
         return parse_object(request.content)
     except HybridDPError:
@@ -42,7 +42,10 @@ def content_of(request: "httpx.Request") -> dict[str, Any]:
 
 
 def study_of(asked: StudyQuestion, group: str) -> OfferedStudy:
-    """The study that a group's contributions are for: the question about a list has a digest of its own."""
+    """Return the study that a group's contributions are for.
+
+    The question about a list has a digest of its own.
+    """
     own: OfferedStudy = asked.study
     try:
         return own if group == "trusted" else asked.reported
@@ -51,7 +54,7 @@ def study_of(asked: StudyQuestion, group: str) -> OfferedStudy:
 
 
 def read_enrollment(asked: StudyQuestion, content: Mapping[str, Any]) -> MockEnrollment:
-    """The commitment of somebody who enrolls."""
+    """Read the commitment of an enrollment."""
     commitment = content.get("commitment")
     right = isinstance(asked, PointQuestion) and set(content) == {"digest", "commitment"}
     if not right or not isinstance(commitment, str) or not _HASH.fullmatch(commitment):
@@ -62,7 +65,10 @@ def read_enrollment(asked: StudyQuestion, content: Mapping[str, Any]) -> MockEnr
 
 
 def read_contribution(asked: StudyQuestion, route: str, content: Mapping[str, Any]) -> Contribution:
-    """What somebody sends to a route of a study: a report, a value, or the nonce with which they had enrolled."""
+    """Read the contribution sent to a route of a study.
+
+    It is a report, a value, or the nonce of an earlier enrollment.
+    """
     in_rounds = isinstance(asked, PointQuestion)
     if route == ("reports" if in_rounds else "enrollments"):
         raise MockTrouble(400)
@@ -95,7 +101,10 @@ def _code(sent: object) -> int:
 
 
 def _plain(sent: object, asked: StudyQuestion) -> float | str | tuple[float, ...]:
-    """What is trusted: a number or a text, or a point where the study asks for one."""
+    """Return the trusted value, which is a number, a text or a point.
+
+    It is a point if the study asks for one.
+    """
     if isinstance(asked, PointQuestion):
         if not isinstance(sent, list) or len(sent) != asked.study.box.n_dimensions:
             raise MockTrouble(400)

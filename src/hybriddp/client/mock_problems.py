@@ -40,7 +40,7 @@ class MockTrouble(Exception):  # noqa: N818  (an answer, not an error)
         self.retry_after = retry_after
 
     def response(self) -> "httpx.Response":
-        """The problem document."""
+        """Return the problem document as a response."""
         document = {
             "type": f"urn:hybriddp:problem:{self.reason}",
             "title": HTTPStatus(self.status).phrase,

@@ -79,7 +79,7 @@ class MockRounds:
         return asked_now
 
     def described(self) -> dict[str, Any] | None:
-        """What the study's document says of the round that is asked."""
+        """Return the current round as the study's document describes it."""
         asked = self.asked
         if asked is None:
             return None
@@ -87,12 +87,12 @@ class MockRounds:
         return {**told, "user_fraction": str(asked.user_fraction)}
 
     def step(self) -> dict[str, str]:
-        """The step of a study's life in which its rounds are."""
+        """Return the step of the study's lifecycle that contains its rounds."""
         ended = self.server is not None and self.server.round is None
         return {"name": "rounds", "state": "released" if ended else "pending"}
 
     def document(self, study_id: str) -> dict[str, Any]:
-        """The round as devices get it."""
+        """Return the document of the round, as devices get it."""
         asked, turns = self.asked, self._turns
         if asked is None or turns is None:
             raise MockTrouble(404)

@@ -20,12 +20,12 @@ class MockSigner:
         self.kid = secrets.token_urlsafe(8)
 
     def sign(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
-        """A receipt with its signature."""
+        """Sign a receipt and return it with its signature."""
         signature = base64url(self.key.sign(canonical_bytes(receipt)))
         return {"receipt": dict(receipt), "signature": signature, "kid": self.kid}
 
     def jwks(self) -> dict[str, Any]:
-        """The public key, as a JSON Web Key Set."""
+        """Return the public key as a JSON Web Key Set."""
         x = base64url(self.key.public_key().public_bytes_raw())
         return {"keys": [{"kty": "OKP", "crv": "Ed25519", "x": x, "kid": self.kid, "use": "sig", "alg": "EdDSA"}]}
 

@@ -90,7 +90,9 @@ class StudyOffer:
 
     @classmethod
     def from_text(cls, text: str, *, digest: str | None = None) -> "StudyOffer":
-        """The offer in a saved text, without a network; what the curator stores is not known then.
+        """Read the offer in a saved text, without a network.
+
+        It is then unknown what the curator stores.
 
         Parameters
         ----------
@@ -103,7 +105,7 @@ class StudyOffer:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, digest: str | None = None) -> "StudyOffer":
-        """The offer in the curator's public document of a study.
+        """Read the offer in the curator's public document of a study.
 
         Parameters
         ----------
@@ -151,7 +153,10 @@ class StudyOffer:
         return question(self.study, self.question)
 
     def study_of(self, group: str) -> OfferedStudy:
-        """The study whose digest and promise a group's contribution has: that of the question about a list, or this."""
+        """Return the study whose digest and promise a group's contribution has.
+
+        For local users it is the question about the list, if the study has one, and otherwise this study.
+        """
         return self.asked.reported if group == "local" else self.study
 
     @property
@@ -160,7 +165,10 @@ class StudyOffer:
         return isinstance(self.study, HeavyHitterStudy) and self.question is None
 
     def refusal(self, group: str) -> str:
-        """Why the study takes nothing of a group now; empty if it does, or if its state is not known."""
+        """Explain why the study currently takes no contributions of a group.
+
+        The text is empty if the study takes them, or if its state is not known.
+        """
         if self.state == "open" and self.waits_for_list and group == "local":
             return NO_LIST
         if self.state == "asking" and group == "trusted" and not isinstance(self.study, KMeansStudy):
@@ -170,7 +178,10 @@ class StudyOffer:
         return f"The study is {self.state[:20]}, not open. Nothing was drawn."
 
     def enrollment(self) -> Contribution:
-        """What somebody sends who joins the local group of a study that asks in rounds, with a fresh nonce."""
+        """Create an enrollment in a study with rounds, with a fresh nonce.
+
+        It is sent to join the local group.
+        """
         if not isinstance(self.study, KMeansStudy):
             raise ProtocolError("This study has no rounds. Call report(value).")
         return Contribution.enrollment(self.digest)
@@ -196,7 +207,7 @@ class StudyOffer:
         return Contribution.new(self.digest, group, trusted.integer, trusted.sent)
 
     def promise(self, part: str = "") -> str:
-        """What is asked, what is promised and what is stored, in words.
+        """Describe what is asked, what is promised and what is stored.
 
         What ε means is computed here, from the verified text. What the curator stores, only the curator can say.
 
@@ -253,7 +264,7 @@ class StudyOffer:
 
 
 def _checked(text: str, claimed: str | None, pinned: str | None) -> OfferedStudy:
-    """The study in a text, after everything about it has been compared."""
+    """Read the study in a text after comparing everything about it."""
     if pinned is not None and not is_digest(pinned):
         raise ParameterError("digest", "64 lower-case hexadecimal digits", pinned)
     if not isinstance(text, str):
@@ -272,7 +283,10 @@ def _checked(text: str, claimed: str | None, pinned: str | None) -> OfferedStudy
 
 
 def _about_list(study: OfferedStudy, content: object) -> FrequencyStudy | None:
-    """The question about a list in a curator's document: its digest right, its channel verified, and of this study."""
+    """Read the question about a list in a curator's document.
+
+    Its digest must be right, its channel is verified, and it must belong to this study.
+    """
     if content is None:
         return None
     said = _mapping(content)

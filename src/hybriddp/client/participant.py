@@ -59,7 +59,10 @@ class Participant:
     # What is public: asked for without the token, since who asks need not say who they are
 
     def offer(self) -> Conversation[StudyOffer]:
-        """The study as the curator offers it, checked; fetched once, or until its list has been released."""
+        """Fetch the study as the curator offers it, and check it.
+
+        It is fetched once, or until its list has been released.
+        """
         known = self._offer
         if known is None or known.waits_for_list:
             document = yield from self.get(f"/studies/{self.study}")
@@ -70,18 +73,18 @@ class Participant:
         return known
 
     def promise(self) -> Conversation[str]:
-        """What was promised, in words."""
+        """Describe what was promised."""
         offer = yield from self.offer()
         return offer.promise(self._part)
 
     def public_keys(self, *, again: bool = False) -> Conversation[dict[str, Any]]:
-        """The curator's public keys, fetched once."""
+        """Return the curator's public keys, which are fetched once."""
         if self._keys is None or again:
             self._keys = yield from self.get(KEYS_PATH)
         return self._keys
 
     def get(self, path: str) -> Conversation[dict[str, Any]]:
-        """A public document."""
+        """Fetch a public document."""
         answer = yield from ask(HttpRequest("GET", path), self.retries)
         return parse_object(answer.body)
 
@@ -120,7 +123,10 @@ class Participant:
         return (yield from self._send_again(entry, contribution.group))
 
     def _open_offer(self, group: str) -> Conversation[StudyOffer]:
-        """The offer of a study that takes contributions of a group; asked before anything is drawn for it."""
+        """Return the offer if the study takes contributions of this group.
+
+        This is checked before anything is drawn for the study.
+        """
         offer = yield from self.offer()
         refusal = offer.refusal(group)
         if refusal:
@@ -186,7 +192,7 @@ class Participant:
     # Afterwards
 
     def receipt(self) -> Conversation[Receipt]:
-        """The receipt, asked for again."""
+        """Request the receipt again."""
         entry = yield from self.entry()
         made = None if entry is None else entry.contribution
         query = ""
@@ -230,7 +236,7 @@ class Participant:
     # The journal
 
     def entry(self) -> Conversation[JournalEntry | None]:
-        """What the journal has of this person in this study."""
+        """Read this person's entry in this study from the journal."""
         entry = yield from stored(self.journal.read)
         return None if entry is None else self._own(entry)
 
@@ -245,7 +251,7 @@ class Participant:
                 raise ProtocolError("The journal has another contribution than the one that was sent.")
 
     def _own(self, entry: JournalEntry) -> JournalEntry:
-        """An entry, if it is about this person and this study."""
+        """Return an entry about this person and this study, and refuse any other."""
         if entry.study != self.study or self._pinned not in (None, entry.study_digest):
             raise ProtocolError(
                 f"The journal belongs to study {entry.study!r} ({entry.study_digest[:12]}…). Name another file."
@@ -281,7 +287,7 @@ class Participant:
         *,
         withdrawn: bool | None = None,
     ) -> Conversation[Receipt]:
-        """A receipt whose signature is right, and which is about this contribution."""
+        """Verify a receipt's signature, and that it is about this contribution."""
         keys = yield from self.public_keys()
         if not has_key(document, keys):  # the curator may have got a new key since
             keys = yield from self.public_keys(again=True)

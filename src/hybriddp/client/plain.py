@@ -13,7 +13,9 @@ _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # without which som
 
 
 def one_line(content: object, longest: int = LONGEST) -> str:
-    r"""A text on one line, without control and direction characters, and not too long; empty if it is no text.
+    r"""Return a text on one line, without control and direction characters.
+
+    Long texts are shortened. The result is empty if the content is not a text.
 
     Examples
     --------

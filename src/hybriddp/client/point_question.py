@@ -38,7 +38,7 @@ class PointQuestion(StudyQuestion):
         return 0, 0
 
     def sentence(self) -> str:
-        """What is asked, behind the name of who asks."""
+        """Describe what is asked, to follow the name of the organization."""
         bounds = self.study.box.bounds
         ranges = "; ".join(f"from {significant(low, 6)} to {significant(high, 6)}" for low, high in bounds[:_SHOWN])
         more = f"; and {len(bounds) - _SHOWN:,} more" if len(bounds) > _SHOWN else ""
@@ -53,7 +53,10 @@ class PointQuestion(StudyQuestion):
         raise ProtocolError("This study asks in rounds. Call enroll() now, and answer(point) when it is your turn.")
 
     def trusted(self, value: object) -> TrustedValue:
-        """The integer of a point, and the point on the study's grid, which the curator turns into the same integer."""
+        """Return the integer of a point, and the point on the study's grid.
+
+        The curator turns the point on the grid into the same integer.
+        """
         point = [float(x) for x in as_floats(value)] if np.ndim(value) == 1 else []  # type: ignore[arg-type]
         units = units_of(self.study.box, point)
         sent = tuple(float(x) for x in values_of(self.study.box, [units])[0])
@@ -63,7 +66,7 @@ class PointQuestion(StudyQuestion):
         return TrustedValue(integer_of_units(units), sent)
 
     def received(self, sent: float | str | Sequence[float]) -> int:
-        """The integer of a point."""
+        """Return the integer of a point."""
         if isinstance(sent, str | float | int):
             raise ProtocolError("The value must be a point.")
         return integer_of_units(units_of(self.study.box, sent))

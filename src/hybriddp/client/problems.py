@@ -50,16 +50,16 @@ class UnavailableError(HybridDPError):
 
 
 def error_of(status: int, body: bytes, *, hide: str = "") -> HybridDPError:
-    """The exception that an answer amounts to, with the curator's sentence.
+    """Return the exception for an answer, with the curator's sentence.
 
     Parameters
     ----------
     status : int
-        The HTTP status, which is not one of success.
+        The HTTP status, which does not signal success.
     body : bytes
         The answer.
     hide : str
-        A value as it was sent. A sentence that quotes it, as that of a proxy might, is not passed on.
+        A value as it was sent. A sentence that quotes the value, as a proxy's sentence might, is not passed on.
     """
     try:
         problem = parse_object(body)
@@ -91,7 +91,7 @@ def _quotes(detail: str, value: str) -> bool:
 
 
 def parse_object(body: bytes | str) -> dict[str, Any]:
-    """The JSON object in an answer, or `ProtocolError`."""
+    """Parse the JSON object in an answer, or raise `ProtocolError`."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):

@@ -63,15 +63,18 @@ class NumberQuestion(StudyQuestion):
     added: ClassVar[str] = "adds it to a total"
 
     def sentence(self) -> str:
-        """What is asked, behind the name of who asks."""
+        """Describe what is asked, to follow the name of the organization."""
         return _asks_for_number(self.study)
 
     def code(self, value: object) -> int:
-        """The code of one report, drawn now."""
+        """Draw the code of one report."""
         return int(self.study.channel.randomize(_one_number(value), bounds=self.study.bounds))
 
     def trusted(self, value: object) -> TrustedValue:
-        """The units of a value, and the number in their middle, which the curator turns into the same units."""
+        """Return the units of a value, and the number in their middle.
+
+        The curator turns the number into the same units.
+        """
         number, grid = _one_number(value), self.study.grid
         units = int(grid.units(np.array([number]))[0])
         sent = float(grid.values([units])[0])
@@ -80,7 +83,7 @@ class NumberQuestion(StudyQuestion):
         return TrustedValue(units, sent)
 
     def received(self, sent: float | str) -> int:
-        """The units of a number."""
+        """Return the units of a number."""
         if isinstance(sent, str):
             raise ProtocolError("The value must be a number.")
         return int(self.study.grid.place([sent]).units[0])
@@ -97,7 +100,7 @@ class DistributionQuestion(StudyQuestion):
     known: ClassVar[str] = "the bin of your number, one of 256,"
 
     def sentence(self) -> str:
-        """What is asked, behind the name of who asks."""
+        """Describe what is asked, to follow the name of the organization."""
         return _asks_for_number(self.study)
 
     def code(self, value: object) -> int:
@@ -105,7 +108,10 @@ class DistributionQuestion(StudyQuestion):
         return int(self.study.randomize([_one_number(value)]).codes[0])
 
     def trusted(self, value: object) -> TrustedValue:
-        """The bin of a value, and the number in its middle: no more than the bin leaves the device."""
+        """Return the bin of a value, and the number in its middle.
+
+        Nothing more than the bin leaves the device.
+        """
         number, bins = _one_number(value), self.study.bins
         found = bins.of_value(number)
         sent = bins.value_in(found)
@@ -114,7 +120,7 @@ class DistributionQuestion(StudyQuestion):
         return TrustedValue(found, sent)
 
     def received(self, sent: float | str) -> int:
-        """The bin of a number."""
+        """Return the bin of a number."""
         if isinstance(sent, str) or not math.isfinite(sent):
             raise ProtocolError("The value must be a finite number.")
         return self.study.bins.of_value(sent)
@@ -130,22 +136,22 @@ class CategoryQuestion(StudyQuestion):
     added: ClassVar[str] = "counts it with the others'"
 
     def sentence(self) -> str:
-        """What is asked, behind the name of who asks."""
+        """Describe what is asked, to follow the name of the organization."""
         items, listed = self.study.categories, _listed(self.study)
         rest = "Anything else counts as other." if self.study.other else "Whoever has none of these does not take part."
         return f"asks for one of {len(items):,} categories: {one_line(self.study.title)}. They are {listed}. {rest}"
 
     def code(self, value: object) -> int:
-        """The code of one report, drawn now."""
+        """Draw the code of one report."""
         return int(self.study.oracle.randomize(np.array([self._number(value)]), None)[0])
 
     def trusted(self, value: object) -> TrustedValue:
-        """The number of a category, and its name."""
+        """Return the number of a category, and its name."""
         number = self._number(value)
         return TrustedValue(number, self.study.names[number])
 
     def received(self, sent: float | str) -> int:
-        """The number of a category, of which other may be called by its name."""
+        """Return the number of a category, where other may be called by its name."""
         domain = self.study.domain
         known = domain.numbers.get(sent) if isinstance(sent, str) else None
         if known is not None:
@@ -193,7 +199,7 @@ class ItemQuestion(StudyQuestion):
         return self.study.to_json()
 
     def sentence(self) -> str:
-        """What is asked, behind the name of who asks."""
+        """Describe what is asked, to follow the name of the organization."""
         asked = f"asks for one item, a text: {one_line(self.study.name)}."
         if self.about_list is None:
             return (
@@ -204,18 +210,21 @@ class ItemQuestion(StudyQuestion):
         return f"{asked} A list of {count:,} has been released: {listed}. Anything else counts as other."
 
     def code(self, value: object) -> int:
-        """The code of one report about the list, drawn now."""
+        """Draw the code of one report about the list."""
         return CategoryQuestion(self.reported).code(value)
 
     def trusted(self, value: object) -> TrustedValue:
-        """The integer of an item, and the item; other, if no study could show it or it is too long to be kept."""
+        """Return the integer of an item, and the item.
+
+        The item is other if no study could show it or if it is too long to be kept.
+        """
         if not isinstance(value, str):
             raise DataError("The item must be one text.")
         item = kept_item(value)
         return TrustedValue(integer_of(item), item)
 
     def received(self, sent: float | str) -> int:
-        """The integer of an item."""
+        """Return the integer of an item."""
         if not isinstance(sent, str):
             raise ProtocolError("The value must be a text.")
         return integer_of(kept_item(sent))
@@ -231,7 +240,10 @@ KINDS = (
 
 
 def question(study: OfferedStudy, about_list: FrequencyStudy | None = None) -> StudyQuestion:
-    """What a study asks for; of heavy hitters also what it asks about its list, once that has been released."""
+    """Return the question of a study.
+
+    For heavy hitters it includes the question about the list, once the list has been released.
+    """
     if isinstance(study, HeavyHitterStudy):
         return ItemQuestion(study, about_list)
     if isinstance(study, KMeansStudy):
@@ -242,7 +254,7 @@ def question(study: OfferedStudy, about_list: FrequencyStudy | None = None) -> S
 
 
 def read_study(text: str) -> OfferedStudy:
-    """The study that a text describes, its channel verified."""
+    """Read the study that a text describes, and verify its channel."""
     kind = parse_object(text).get("type")  # also refuses what is nested too deep to be read
     if kind == NumberQuestion.kind:
         return MeanStudy.from_json(text)
@@ -264,21 +276,24 @@ def _asks_for_number(study: MeanStudy | DistributionStudy) -> str:
 
 
 def _single_items(study: HeavyHitterStudy) -> HeavyHitterStudy:
-    """A study of heavy hitters that servers take: by way of a list."""
+    """Return a study of heavy hitters with a list, and refuse a dictionary."""
     if study.domain is not None:
         raise ProtocolError("People can take part in studies of heavy hitters by way of a list only.")
     return study
 
 
 def _listed(study: FrequencyStudy) -> str:
-    """The first categories of a study, in words."""
+    """List the first categories of a study in words."""
     items = study.categories
     more = f"; and {len(items) - _LISTED:,} more" if len(items) > _LISTED else ""
     return "; ".join(one_line(str(item), 80) for item in items[:_LISTED]) + more
 
 
 def _one_number(value: object) -> float:
-    """A value as one finite float; what is said if it is none does not show it."""
+    """Return a value as one finite float.
+
+    The error for any other value does not show the value.
+    """
     array = as_floats(value) if np.ndim(value) == 0 else None  # type: ignore[arg-type]  # anything may come
     if array is None or not math.isfinite(array[0]):
         raise DataError("The value must be one finite number. Without one there is nothing to contribute.")

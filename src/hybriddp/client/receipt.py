@@ -27,7 +27,9 @@ _ASSERTED = {
 
 
 def canonical_bytes(receipt: Mapping[str, Any]) -> bytes:
-    """The bytes that a signature is over: keys sorted, no spaces, UTF-8.
+    """Return the bytes that a signature covers.
+
+    They are JSON in UTF-8 with sorted keys and without spaces.
 
     Examples
     --------
@@ -146,7 +148,10 @@ class Receipt:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, resent: bool = False) -> "Receipt":
-        """The receipt in a document; check its signature with `verify`."""
+        """Read the receipt in a document.
+
+        Its signature is not checked here. Check it with `verify`.
+        """
         try:
             said = document["receipt"]
             texts = {name: said[name] for name in _TEXTS}

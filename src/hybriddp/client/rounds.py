@@ -36,7 +36,10 @@ _LATE = "The round that asked you has ended. Nothing was drawn, and nothing else
 
 
 def answer(participant: "Participant", point: Sequence[float]) -> Conversation[Receipt]:
-    """A person's answer to their round, unless it has been drawn before: then that is sent again."""
+    """Send a person's answer to their round.
+
+    If the answer has been drawn before, the same answer is sent again.
+    """
     entry = yield from participant.entry()
     if entry is None or entry.contribution is None or not entry.contribution.enrolls:
         raise ProtocolError(_NOT_ENROLLED)
@@ -69,7 +72,7 @@ def turn_of(participant: "Participant", turns: Turns) -> int | None:
 def _drawn(
     participant: "Participant", entry: JournalEntry, nonce: str, point: Sequence[float]
 ) -> Conversation[JournalEntry]:
-    """The journal's entry with an answer in it, on disk."""
+    """Draw an answer and write it to the journal's entry on disk."""
     offer = yield from participant.offer()
     if not isinstance(offer.study, KMeansStudy) or offer.digest != entry.digest:
         raise ProtocolError("The curator offers another study than the one that you enrolled in. Nothing was drawn.")
@@ -90,7 +93,10 @@ def _drawn(
 
 
 def _published(participant: "Participant") -> Conversation[dict[str, Any]]:
-    """The round that is asked now; if there is none, whether one will be."""
+    """Fetch the current round.
+
+    If there is no current round, the `RejectedError` states whether there will be one.
+    """
     try:
         return (yield from participant.get(f"/studies/{participant.study}/round"))
     except RejectedError as error:

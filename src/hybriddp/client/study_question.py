@@ -57,18 +57,22 @@ class StudyQuestion(ABC):
 
     @abstractmethod
     def sentence(self) -> str:
-        """What is asked, behind the name of who asks."""
+        """Describe what is asked, to follow the name of the organization."""
 
     @abstractmethod
     def code(self, value: object) -> int:
-        """The code of one report, drawn now."""
+        """Draw the code of one report."""
 
     @abstractmethod
     def trusted(self, value: object) -> TrustedValue:
-        """A value as it is trusted; `DataError`, which does not show it, if it is none."""
+        """Return a value as it is trusted.
+
+        Raises `DataError`, which does not show the value, if the value is not valid.
+        """
 
     @abstractmethod
     def received(self, sent: float | str) -> int:
-        """The integer that the curator takes a value for; `ProtocolError` if it is of a wrong type, `DataError` if
-        there is none for it.
+        """Return the integer that the curator takes a value for.
+
+        Raises `ProtocolError` if the value has a wrong type, and `DataError` if there is no integer for it.
         """

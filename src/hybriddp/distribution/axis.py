@@ -16,13 +16,16 @@ _FEWER = (10, 8, 6, 5, 4, 3)
 
 
 def places(bins: Bins, values: ArrayLike) -> FloatArray:
-    """Where values lie on the axis: 0 is the lower bound, 1 the upper one, and edges are equally far apart."""
+    """Return the places of values on the axis.
+
+    The lower bound is at 0, the upper bound is at 1, and edges are equally far apart.
+    """
     found: FloatArray = np.interp(np.asarray(values, float), bins.edges, np.linspace(0.0, 1.0, N_EDGES))
     return found
 
 
 def values_at(bins: Bins, places: ArrayLike) -> FloatArray:
-    """The values at places on the axis."""
+    """Return the values at places on the axis."""
     found: FloatArray = np.interp(np.asarray(places, float), np.linspace(0.0, 1.0, N_EDGES), bins.edges)
     return found
 
@@ -62,5 +65,5 @@ def _apart(bins: Bins, candidates: list[float], gap: float) -> list[float]:
 
 
 def label(value: float) -> str:
-    """A tick as people write it."""
+    """Format the label of a tick for readers."""
     return f"{value:,.12g}"

@@ -107,7 +107,7 @@ class Bins:
         return read_only(units)
 
     def of_units(self, units: NDArray[Any]) -> NDArray[np.uint8]:
-        """The bin of each number of units."""
+        """Return the bin of each number of units."""
         first, cut = self._cells
         if first is None:
             return np.searchsorted(self.cuts, units, side="right").astype(np.uint8)
@@ -117,11 +117,14 @@ class Bins:
         return bins
 
     def of_value(self, value: float) -> int:
-        """The bin of one finite value; beyond the bounds it is that of the nearer one."""
+        """Return the bin of one finite value.
+
+        A value beyond the bounds is in the bin of the nearer bound.
+        """
         return int(self.of_units(self.grid.units(np.array([value], np.float64)))[0])
 
     def value_in(self, number: int) -> float:
-        """A value in the middle of a bin, which stands for all that are in it."""
+        """Return a value in the middle of a bin, to represent all of its values."""
         cuts = self.cuts
         first = int(cuts[number - 1]) if number else 0
         last = int(cuts[number]) - 1 if number < N_EDGES else UNITS
@@ -153,7 +156,10 @@ class Bins:
         return np.concatenate([[0.0], np.diff(self.edges), [0.0]])
 
     def text_fields(self) -> dict[str, Any]:
-        """What a study's text says of them: the scale, and the cuts, which are all that a device needs."""
+        """Return the fields of a study's text about the bins.
+
+        These are the scale and the cuts. A device needs nothing else.
+        """
         scale: Any = self.scale
         if self.scale == "log":
             scale = {"log": self.kappa}
@@ -175,7 +181,10 @@ class Bins:
 
 
 def _log_positions(kappa: float) -> list[float]:
-    """Where the inner edges of a log scale lie on the unit range, the nearest floats to them."""
+    """Return the positions of the inner edges of a log scale on the unit range.
+
+    Each position is rounded to the nearest float.
+    """
     with localcontext() as context:
         context.prec = _DIGITS
         exact = Decimal(kappa)

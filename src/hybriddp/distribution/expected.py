@@ -54,7 +54,10 @@ class ExpectedFits:
 def expected_fits(
     channel: MaskedResponse, masses: FloatArray, *, n_trusted: int, n_local: int, alone: bool = True
 ) -> ExpectedFits:
-    """The covariances to expect if these are the masses; ``alone`` whether those of either group are asked for."""
+    """Compute the expected covariances for these masses.
+
+    ``alone`` states whether the covariances of each group alone are included.
+    """
     pilot = pilot_of(masses)
     both, nothing, fits = prior(), np.zeros(len(masses)), []
     for count, said in ((n_trusted, _of_trusted), (n_local, _of_local)):
@@ -150,13 +153,16 @@ def _of_local(channel: MaskedResponse, pilot: FloatArray, count: int) -> Informa
 
 @lru_cache(maxsize=8)
 def _of_one_user(channel: MaskedResponse, pilot: tuple[float, ...]) -> Information:
-    """The information in the report of one local user, on average over the patterns."""
+    """Compute the information in one local report, averaged over the patterns."""
     asked = np.repeat(pattern_chances(channel)[:, None] / channel.n_labels, channel.n_labels, axis=1)
     return MaskedEvidence(asked, channel).information(np.array(pilot))  # type: ignore[arg-type]
 
 
 def pattern_chances(channel: MaskedResponse) -> FloatArray:
-    """How likely a device is to draw each pattern: levels are equally likely, and so are the patterns of a level."""
+    """Compute the probability that a device draws each pattern.
+
+    Levels are equally likely, and so are the patterns of a level.
+    """
     levels = np.array([pattern.level for pattern in channel.patterns])
     sizes = np.bincount(levels)
     return np.asarray(1 / (np.count_nonzero(sizes) * sizes[levels]))

@@ -173,7 +173,7 @@ def fit_groups(trusted: PrivateHistogram | None, local: MaskedEvidence | None) -
 def fit(
     trusted: PrivateHistogram | None, local: MaskedEvidence | None
 ) -> tuple[DistributionFit, GroupComparison | None]:
-    """The masses from one group or both."""
+    """Estimate the masses from one group or both."""
     group = None if trusted is None else _TrustedGroup.of(trusted)
     pilot = np.full(N_BINS, 1 / N_BINS)
     if group is not None and group.count >= N_BINS:
@@ -242,7 +242,7 @@ def _everybody(others: Masses, trusted: Masses, said: Information, c: float) -> 
 
 
 def spread(masses: FloatArray) -> FloatArray:
-    r"""The covariance of the bin of one user, $\operatorname{diag} p - p p^T$."""
+    r"""Compute the covariance of one user's bin, $\operatorname{diag} p - p p^T$."""
     return np.diag(masses) - np.outer(masses, masses)
 
 
@@ -255,5 +255,8 @@ def monotone(masses: FloatArray) -> FloatArray:
 
 
 def pilot_of(masses: FloatArray) -> FloatArray:
-    """The masses that variances are computed with: a distribution without empty bins."""
+    """Return the masses that variances are computed with.
+
+    They form a distribution without empty bins.
+    """
     return (1 - _UNIFORM) * monotone(masses) + _UNIFORM / N_BINS

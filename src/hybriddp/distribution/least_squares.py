@@ -37,7 +37,7 @@ class Information(NamedTuple):
     side: FloatArray
 
     def plus(self, other: "Information") -> "Information":
-        """What both say."""
+        """Add the information from other data."""
         return Information(self.matrix + other.matrix, self.side + other.side)
 
 
@@ -50,7 +50,10 @@ class Masses(NamedTuple):
 
 @lru_cache(maxsize=1)
 def walsh() -> FloatArray:
-    """The Walsh functions of the bins, orthonormal: row *m* is the parity of ``m & bin`` as a sign, over 16."""
+    """Return the orthonormal Walsh functions of the bins.
+
+    Row *m* is the parity of ``m & bin`` as a sign, over 16.
+    """
     numbers = np.arange(N_BINS)
     parity = np.bitwise_count(numbers[:, None] & numbers) & 1
     return read_only((1.0 - 2.0 * parity) / _SIDE)
@@ -71,21 +74,24 @@ def equal_pieces(masses: FloatArray) -> NDArray[np.intp]:
 
 
 def inverse_on_sum_zero(matrix: FloatArray) -> FloatArray:
-    """The inverse on vectors of sum 0 of a matrix in Walsh coordinates; the first row and column are 0."""
+    """Invert a matrix in Walsh coordinates on the vectors of sum 0.
+
+    The first row and column of the result are 0.
+    """
     inverse = np.zeros_like(matrix)
     inverse[1:, 1:] = np.linalg.inv(matrix[1:, 1:])
     return inverse
 
 
 def to_walsh(matrix: FloatArray) -> FloatArray:
-    """A matrix of bins in Walsh coordinates, and the other way around."""
+    """Convert a matrix of bins to Walsh coordinates, or back."""
     w = walsh()
     turned: FloatArray = w @ matrix @ w
     return turned
 
 
 def solve(information: Information) -> Masses:
-    """The masses of sum 1 that fit best, and their covariance."""
+    """Estimate the masses of sum 1 that fit best, and their covariance."""
     inverse = inverse_on_sum_zero(information.matrix)
     coordinates = np.zeros(N_BINS)
     coordinates[0] = 1 / _SIDE
@@ -94,7 +100,7 @@ def solve(information: Information) -> Masses:
 
 
 def of_known_covariance(masses: FloatArray, covariance: FloatArray) -> Information:
-    """What an estimate of the masses with this covariance says of them."""
+    """Return the information in an estimate of the masses with this covariance."""
     inverse = inverse_on_sum_zero(to_walsh(covariance))
     return Information(inverse, inverse @ (walsh() @ masses))
 

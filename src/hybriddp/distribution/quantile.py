@@ -115,7 +115,10 @@ class DistributionMean:
     """How far the mean may be off besides, because values may lie anywhere within their bins."""
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Where the mean lies, wherever values are within their bins."""
+        """Compute an interval for the mean.
+
+        The interval allows for any position of the values within their bins.
+        """
         reach = normal_quantile(level) * self.standard_error + self.resolution
         return Interval(self.value - reach, self.value + reach, level)
 
@@ -151,31 +154,34 @@ class Steps(Protocol):
 
 
 def asked(name: str, several: Iterable[float]) -> tuple[float, ...]:
-    """The quantiles that somebody asks for, once and for all: an iterator would be empty the second time."""
+    """Validate several quantiles and return them as a tuple.
+
+    An iterator would be empty when it is read a second time.
+    """
     if (isinstance(several, str | np.ndarray) and np.ndim(several) != 1) or not isinstance(several, Iterable):
         raise ParameterError(name, "several quantiles, such as (0.5, 0.95)", several)
     return tuple(_check.number(name, q, _check.FRACTION) for q in several)
 
 
 def normal_quantile(level: float) -> float:
-    """How many standard errors an interval of this level reaches to either side."""
+    """Return the half-width of an interval of this level, in standard errors."""
     from scipy.special import ndtri
 
     return float(ndtri((1 + _check.number("level", level, _check.FRACTION)) / 2))
 
 
 def band(fit: Steps, bins: Bins, level: float) -> Band:
-    """The CDF and its pointwise band at the edges."""
+    """Compute the CDF and its pointwise band at the edges."""
     reach = normal_quantile(level) * fit.standard_errors
     lower, upper = np.maximum(fit.cdf - reach, 0.0), np.minimum(fit.cdf + reach, 1.0)
     return Band(bins.edges, fit.cdf, lower, upper, level)
 
 
 def quantile(fit: Steps, bins: Bins, q: float, level: float) -> Quantile:
-    """The value below which a fraction ``q`` of the distribution lies.
+    """Estimate the value below which a fraction ``q`` of the distribution lies.
 
     The interval goes from the edge before the first one where the band reaches up to ``q``, to the first edge from
-    which on the band stays above it. Within a bin only a whole fit tells how the density changes.
+    which on the band stays above it. Within a bin, only a whole fit contains the change of the density.
     """
     q = _check.number("q", q, _check.FRACTION)
     edges, found = bins.edges, band(fit, bins, level)
@@ -203,7 +209,7 @@ def quantile(fit: Steps, bins: Bins, q: float, level: float) -> Quantile:
 
 
 def cdf_value(fit: DistributionFit, bins: Bins, x: float, level: float) -> CdfValue:
-    """The CDF at any value, between edges by interpolation."""
+    """Estimate the CDF at any value, interpolated between edges."""
     x = _check.number("x", x)
     weights, found = _up_to(fit, bins, x), band(fit, bins, level)
     value, error = _weighted(fit, weights)
@@ -216,7 +222,7 @@ def cdf_value(fit: DistributionFit, bins: Bins, x: float, level: float) -> CdfVa
 
 
 def histogram(fit: DistributionFit, bins: Bins, edges: ArrayLike) -> tuple[Bar, ...]:
-    """The fractions between the given values, each with its standard error."""
+    """Estimate the fractions between the given values, with standard errors."""
     cut = np.atleast_1d(_check.numbers("edges", edges))
     lower, upper = bins.grid.lower, bins.grid.upper
     if cut.ndim != 1 or len(cut) < 2 or np.any(np.diff(cut) <= 0) or cut[0] < lower or cut[-1] > upper:
@@ -233,7 +239,7 @@ def histogram(fit: DistributionFit, bins: Bins, edges: ArrayLike) -> tuple[Bar, 
 
 
 def mean_of(fit: DistributionFit, bins: Bins) -> DistributionMean:
-    """The mean, as if all values lay in the middles of their bins."""
+    """Estimate the mean as if all values lay in the middles of their bins."""
     middles = bins.middles - bins.grid.lower
     value = float(middles @ fit.linear)
     error = math.sqrt(max(float(middles @ fit.covariance @ middles), 0.0))
@@ -242,7 +248,7 @@ def mean_of(fit: DistributionFit, bins: Bins) -> DistributionMean:
 
 
 def _up_to(fit: DistributionFit, bins: Bins, x: float) -> FloatArray:
-    """Which part of the mass of each bin lies at or below x."""
+    """Compute the fraction of the mass of each bin at or below x."""
     edges = bins.edges
     inner = np.clip((x - edges[:-1]) / np.diff(edges), 0.0, 1.0)
     for i in np.flatnonzero((inner > 0) & (inner < 1)):  # one bin at most
@@ -251,6 +257,6 @@ def _up_to(fit: DistributionFit, bins: Bins, x: float) -> FloatArray:
 
 
 def _weighted(fit: DistributionFit, weights: FloatArray) -> tuple[float, float]:
-    """A weighted sum of the masses, and its standard error."""
+    """Compute a weighted sum of the masses and its standard error."""
     error = math.sqrt(max(float(weights @ fit.covariance @ weights), 0.0))
     return min(float(weights @ fit.masses), 1.0), error

@@ -40,7 +40,7 @@ class Curve:
     """How much the cubic counts beside a straight line."""
 
     def share(self, place: float) -> float:
-        """Which fraction of the bin's mass lies below a place in it."""
+        """Compute the fraction of the bin's mass below a place in it."""
         t, rest = place, 1 - place
         cubic = t * t * (3 - 2 * t) + self.left * t * rest * rest - self.right * t * t * rest
         return (1 - self.weight) * t + self.weight * cubic
@@ -60,7 +60,7 @@ STRAIGHT = Curve()
 
 
 def curve_of(fit: DistributionFit, bins: Bins, number: int) -> Curve:
-    """The curve of one bin."""
+    """Return the curve of one bin."""
     last = N_BINS - 2  # of the bins that have a width
     if not 1 <= number <= last:
         return STRAIGHT
@@ -90,12 +90,18 @@ def _weight(fit: DistributionFit, bins: Bins, low: int, high: int, *, rising: bo
 
 
 def _slope(before: float, after: float, width_before: float, width_after: float) -> float:
-    """The density at an edge: the harmonic mean of those of the two bins, with weights that keep the cubic rising."""
+    """Compute the density at an edge.
+
+    This is the harmonic mean of the densities of the two bins, with weights that keep the cubic rising.
+    """
     one, other = 2 * width_after + width_before, width_after + 2 * width_before
     return (one + other) / (one / before + other / after)
 
 
 def _end(own: float, beside: float, width: float, width_beside: float) -> float:
-    """The density at a bound, by a parabola through three edges, as far as the cubic keeps rising."""
+    """Compute the density at a bound by a parabola through three edges.
+
+    The density is limited so that the cubic keeps rising.
+    """
     slope = ((2 * width + width_beside) * own - width * beside) / (width + width_beside)
     return min(max(slope, 0.0), 3 * own)

@@ -45,7 +45,7 @@ _LOOK: dict[Any, Any] = {
 
 @contextmanager
 def canvas(width: float, height: float) -> Iterator["Figure"]:
-    """A figure of that size in inches, in the common look."""
+    """Create a figure of this size in inches, in the common look."""
     mpl = import_matplotlib()
     from matplotlib.figure import Figure
 
@@ -95,12 +95,12 @@ def legend_below(figure: "Figure", handles: "Sequence[Artist]", title: str) -> N
 
 
 def note(figure: "Figure", text: str) -> None:
-    """A small line below the picture."""
+    """Add a small line below the picture."""
     figure.supxlabel(text, fontsize=8, color=INK)
 
 
 def import_matplotlib() -> Any:  # noqa: ANN401
-    """The library, or an error that says how to get it."""
+    """Import Matplotlib, or raise an error that says how to install it."""
     try:
         import matplotlib as mpl
     except ImportError:

@@ -61,13 +61,13 @@ def _panel(axes: "Axes", estimate: DistributionEstimate, width: int) -> None:
 
 
 def _curve(axes: "Axes", estimate: DistributionEstimate, fit: DistributionFit, **look: object) -> None:
-    """A CDF from 0 to 1; it jumps at the bounds if values pile up there."""
+    """Draw a CDF from 0 to 1, which jumps at bounds where values pile up."""
     x, y = outline(estimate.study.bins.edges, fit.cdf)
     axes.plot(x, y, **look)  # type: ignore[arg-type]
 
 
 def outline(edges: FloatArray, cdf: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The corners of a CDF, the jumps at both bounds included."""
+    """Return the corners of a CDF, with the jumps at both bounds."""
     return np.concatenate([edges[:1], edges, edges[-1:]]), np.concatenate([[0.0], cdf, [1.0]])
 
 

@@ -86,7 +86,10 @@ def _both_groups(blend: Blend, f: FloatArray, order: IntArray, level: float) -> 
 
 
 def _group_marks(name: str, color: str, group: GroupShares, f: FloatArray, order: IntArray, level: float) -> GroupMarks:
-    """The shares of one group alone, which may be negative, and how far they may be off if these are the shares."""
+    """Return the shares of one group alone, and how far they may be off.
+
+    The shares may be negative. Their errors are computed as if ``f`` were the shares.
+    """
     variance = group.variance(f)
     laplace = np.full_like(f, 1.0) * group.noise / variance if group.laplace else np.zeros_like(f)
     half = quantile(level, np.clip(laplace, 0.0, 1.0)) * np.sqrt(variance)
@@ -95,7 +98,10 @@ def _group_marks(name: str, color: str, group: GroupShares, f: FloatArray, order
 
 
 def short(name: str) -> str:
-    """A label that leaves room for the bars; long names may differ at their ends, so these stay."""
+    """Shorten a label to leave room for the bars.
+
+    Long names may differ at their ends, so the ends stay.
+    """
     if len(name) <= _LONGEST:
         return name
     tail = _LONGEST // 3
@@ -160,7 +166,10 @@ def _title(bars: Bars, width: int) -> str:
 
 
 def _least(bars: Bars) -> float:
-    """Where the picture begins: at 0, or a little below if a group alone goes there; its whiskers may be cut off."""
+    """Return the lower limit of the picture.
+
+    It is 0, or a little below if a group alone goes there. The whiskers of a group may be cut off.
+    """
     widest = max(float(bars.upper.max(initial=0.0)), 1e-6)
     lowest = min((float(group.lower.min(initial=0.0)) for group in bars.groups), default=0.0)
     return max(lowest, -0.15 * widest)

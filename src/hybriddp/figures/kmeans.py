@@ -24,7 +24,10 @@ _READING = "shaded: where the center is, 95 % by noise and sampling; larger ring
 
 
 def draw_centers(result: "KMeansResult", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
-    """The centers with ellipses that hold the best ones with 95 % confidence, and rings for their users."""
+    """Draw the centers with confidence ellipses and rings for their users.
+
+    The ellipses hold the best centers with 95 % confidence.
+    """
     x, y = _checked(dimensions, result.study.box.n_dimensions)
     with canvas(6.4, 5.6) as figure:
         axes = figure.subplots()

@@ -65,7 +65,7 @@ class Alphabet:
 
     @classmethod
     def of(cls, alphabet: object) -> "Alphabet":
-        """The alphabet with a name, or with these characters."""
+        """Return the alphabet with a name, or with these characters."""
         if not isinstance(alphabet, str):
             words = f"the characters as one text, or one of {', '.join(map(repr, NAMED_ALPHABETS))}"
             raise ParameterError("alphabet", words, alphabet)
@@ -110,11 +110,11 @@ class Alphabet:
         return f"strings of up to {self.longest} {unit} {what}"
 
     def encode(self, strings: Iterable[str]) -> Codes:
-        """The code of each string; `NO_STRING` where it has none."""
+        """Return the code of each string, or `NO_STRING` where it has none."""
         return np.fromiter((self._code(string) for string in strings), np.uint64)
 
     def decode(self, codes: Codes) -> list[str | None]:
-        """The string of each code; None for codes that stand for none."""
+        """Return the string of each code, or None for codes without a string."""
         return [self._string(code) for code in codes.tolist()]
 
     @cached_property
@@ -153,7 +153,7 @@ class Alphabet:
 
 
 def scramble(codes: Codes) -> Codes:
-    """The public bijection of 48 bits."""
+    """Apply the public bijection of 48 bits."""
     left, right = codes >> np.uint64(_HALF), codes & _MASK
     for word in _round_keys():
         left, right = right, left ^ _round(right, word)
@@ -161,7 +161,7 @@ def scramble(codes: Codes) -> Codes:
 
 
 def unscramble(codes: Codes) -> Codes:
-    """The inverse of `scramble`."""
+    """Invert `scramble`."""
     left, right = codes >> np.uint64(_HALF), codes & _MASK
     for word in reversed(_round_keys()):
         left, right = right ^ _round(left, word), left

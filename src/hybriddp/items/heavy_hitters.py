@@ -29,11 +29,11 @@ def heavy_hitters(
     ledger: Ledger | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> HeavyHitters:
-    """The frequent items of both groups, with their shares, in one call.
+    """Estimate the frequent items of both groups and their shares in one call.
 
     The devices of the local users are *simulated in this process*: it sees their raw items, and draws one report for
-    each exactly as a device would. Where people do not trust whoever runs this, their devices must draw the reports
-    instead: `HeavyHitterStudy` has the steps, and texts to send to devices.
+    each exactly as a device would. If the users do not trust the operator of this process, their devices must draw
+    the reports instead: `HeavyHitterStudy` has the steps, and texts to send to devices.
 
     A public dictionary (``domain``), where there is one, finds more than anything else. Without it the sizes of the
     groups decide between the trusted group's list and local discovery: see `HeavyHitterStudy.method`.
@@ -47,7 +47,7 @@ def heavy_hitters(
     domain, name, alphabet
         As for `HeavyHitterStudy`.
     single_group : bool
-        Whether an empty group is fine: the answer is then that of a single model, and says so.
+        Whether an empty group is fine: the answer is then a single model's, and is marked as such.
     ledger : Ledger, optional
         Where the cost for the trusted users is written down before anything is drawn.
     random_state : int or numpy.random.Generator, optional

@@ -45,7 +45,10 @@ class FoundCodes:
 
 
 def search_prefixes(tallies: list[IntArray], channel: LocalHashing) -> FoundCodes:
-    """The candidates that the reports of all groups lead to; none if a group is empty."""
+    """Search the candidates in the reports of all groups.
+
+    There are no candidates if a group is empty.
+    """
     sizes = [int(tally.sum()) for tally in tallies]
     if not all(sizes):
         return FoundCodes(np.empty(0, np.uint64), np.empty(0))
@@ -72,7 +75,10 @@ def search_prefixes(tallies: list[IntArray], channel: LocalHashing) -> FoundCode
 def local_shares(
     tallies: list[IntArray], codes: Codes, channel: LocalHashing, has_code: NDArray[np.bool_]
 ) -> GroupShares:
-    """What all groups say about the shares of these different codes; nothing about those that are no string's own."""
+    """Estimate the shares of these different codes from all groups.
+
+    The reports give no information about codes without a string of their own.
+    """
     sizes = np.array([int(tally.sum()) for tally in tallies])
     n, v = int(sizes.sum()), channel.count_variance
     p, q = channel.hit_probability, channel.miss_probability
@@ -98,14 +104,17 @@ def local_shares(
 
 
 def _prefix_shares(tally: IntArray, prefixes: Codes, bits: int, channel: LocalHashing) -> FloatArray:
-    """The share of each prefix, without what it has by strings spread at random."""
+    """Return the share of each prefix without the part due to random strings.
+
+    Strings spread at random add to every prefix.
+    """
     by_chance = 2.0**-bits
     shares = channel.corrected_counts(tally, prefixes) / int(tally.sum())
     return (shares - by_chance) / (1 - by_chance)
 
 
 def _rank_in_root(roots: Codes, scores: FloatArray) -> IntArray:
-    """The place of each score among those of the same root, 0 for the best."""
+    """Rank each score among the scores of the same root, 0 for the best."""
     order = np.lexsort((-scores, roots))
     ordered = roots[order]
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

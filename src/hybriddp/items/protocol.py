@@ -234,6 +234,6 @@ def trusted_shares(counts: ArrayLike, n_users: int, rule: ThresholdRule, listed:
 
 
 def _with_others(local: GroupShares) -> GroupShares:
-    """The local group's shares, and what they leave of 1."""
+    """Append the remainder to 1 to the local group's shares."""
     noise = np.append(local.noise, max(float(np.sum(local.noise)), float(np.max(local.noise, initial=0.0))))
     return GroupShares(local.count, np.append(local.shares, 1 - local.shares.sum()), noise, local.slope)

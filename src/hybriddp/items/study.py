@@ -229,17 +229,17 @@ class HeavyHitterStudy(StudyText):
         ledger: Ledger | None = None,
         random_state: Seed = None,
     ) -> HeavyHitters:
-        """The frequent items and their shares among all users.
+        """Estimate the frequent items and their shares among all users.
 
         Parameters
         ----------
         trusted : PrivateItems, ItemCounts, TrustedSummary or array_like
-            After `release`, the list: its cost has been paid. For local discovery the trusted group's items or their
+            After `release`, the list: its cost has been charged. For local discovery the trusted group's items or their
             summary: the release is made here. With a dictionary, the items or their summary by `dictionary`.
         local : LocalSummary, Reports or array_like
             The local group's reports to the question that belongs to it, or their summary.
         single_group : bool
-            Whether an empty group is fine: the answer is then that of a single model, and says so.
+            Whether an empty group is fine: the answer is then a single model's, and is marked as such.
         ledger : Ledger, optional
             Where the cost is written down before anything is drawn.
         random_state : int or numpy.random.Generator, optional
@@ -273,7 +273,7 @@ class HeavyHitterStudy(StudyText):
 
 
 def _domain(domain: Sequence[str]) -> tuple[str, ...]:
-    """The texts of a public dictionary."""
+    """Validate the texts of a public dictionary."""
     if isinstance(domain, str | bytes) or not isinstance(domain, Sequence | np.ndarray):
         raise ParameterError("domain", "a list of items", domain)
     try:

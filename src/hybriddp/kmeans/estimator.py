@@ -205,7 +205,10 @@ class HybridKMeans:
         return self._take(server, names or ())
 
     def _names(self, *tables: object) -> tuple[str, ...] | None:
-        """What the dimensions are called: by the bounds, or else by the columns of the first table that has names."""
+        """Return the names of the dimensions.
+
+        They come from the bounds, or else from the columns of the first table that has names.
+        """
         named = (names for names in map(names_of, tables) if names is not None)
         names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else next(named, None)
         for name in names or ():
@@ -242,7 +245,9 @@ class HybridKMeans:
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:  # noqa: N803  (scikit-learn's name)
-        """The nearest center of each row of ``X``, for your own use: the labels of private points are private.
+        """Return the nearest center of each row of ``X``, for your own use.
+
+        The labels of private points are private.
 
         Columns are put in the order of ``feature_names_in_`` if both have names, and `DataError` is raised if one is
         missing. Distances are measured as in the study, by its ``scale``.
@@ -251,9 +256,11 @@ class HybridKMeans:
         return nearest(self._scaled(X), box.scaled(self.cluster_centers_))
 
     def transform(self, X: ArrayLike) -> FloatArray:  # noqa: N803
-        """The distance of each row of ``X`` to each center, for your own use, shape (n, n_clusters).
+        """Return the distance of each row of ``X`` to each center, for your own use.
 
-        Distances are those that `predict` compares: with ``scale="none"`` in the units of the data; else 1 is the whole
+        The array has the shape (n, n_clusters).
+
+        `predict` compares the same distances: with ``scale="none"`` in the units of the data; else 1 is the whole
         range of a dimension (of the one with the largest weight).
         """
         box = self._require_fitted().study_.box
@@ -262,12 +269,15 @@ class HybridKMeans:
         return distances * box.units[0] if box.scale == "none" else distances
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:  # noqa: ARG002
-        """What the columns of `transform` are called, as those of scikit-learn's KMeans: by the class and a number."""
+        """Return the column names of `transform`.
+
+        Each name is the name of the class and a number, as in scikit-learn's KMeans.
+        """
         self._require_fitted()
         return np.array([f"hybridkmeans{k}" for k in range(len(self.cluster_centers_))], object)
 
     def _scaled(self, X: ArrayLike) -> FloatArray:  # noqa: N803
-        """The rows where distances are measured."""
+        """Return the rows in the space where distances are measured."""
         names = getattr(self, "feature_names_in_", None)
         warn_of_names(X, names)
         points = self.study_.box.check(columns_by_name(X, names, "X"), "X")
@@ -286,7 +296,7 @@ class HybridKMeans:
         return self.result_._repr_html_() if fitted else f"<pre>{escape(repr(self))}</pre>"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """The parameters, by name."""
+        """Return the parameters by name."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> "HybridKMeans":  # noqa: ANN401
@@ -299,7 +309,7 @@ class HybridKMeans:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is written down of a model: all but the counts that are not for publication."""
+        """Return the state of a model without the counts that are not public."""
         return {name: value for name, value in self.__dict__.items() if name != "clamped_"}
 
     if not TYPE_CHECKING:  # to type checkers, unknown attributes stay errors

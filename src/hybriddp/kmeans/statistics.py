@@ -70,7 +70,7 @@ class PointStatistic(ABC):
 
     @abstractmethod
     def compute(self, points: FloatArray) -> IntArray:
-        """The exact numbers of some users, from their points in the unit box."""
+        """Compute the exact numbers of some users from their points in the unit box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class SecondMoments(PointStatistic):
         return d * (d + 1) // 2
 
     def compute(self, points: FloatArray) -> IntArray:
-        """The entries of the upper triangle, row by row."""
+        """Compute the entries of the upper triangle, row by row."""
         rows, columns = np.triu_indices(len(self.center))
         total = np.zeros(self.size, np.int64)
         for part in blocks(len(points), max(1, (1 << 20) // self.size)):

@@ -129,7 +129,10 @@ def weigh(
 
 
 def shrink(mean: float, error: float) -> float:
-    """The answer within [0, 1] that errs least in the worst case, from an unbiased one with this squared error."""
+    """Shrink an unbiased answer into [0, 1] to minimize its worst-case error.
+
+    ``error`` is the squared error of the unbiased answer.
+    """
     a = 0.25 / (0.25 + error)
     return min(max(0.5 + a * (mean - 0.5), 0.0), 1.0)
 
@@ -174,7 +177,10 @@ def _choose(study: "MeanStudy", trusted: TrustedStatistics, local: LocalStatisti
 def _laws_if_groups_differ(
     trusted: TrustedStatistics, local: LocalStatistics, at_most: float
 ) -> tuple[ErrorLaw, ErrorLaw]:
-    r"""The laws of $c\,\bar x_T + (1-c)\,\bar x_L$: all users weigh the same, so sampling adds no error about them."""
+    r"""Return the error laws of $c\,\bar x_T + (1-c)\,\bar x_L$.
+
+    All users weigh the same, so sampling adds no error about them.
+    """
     n = trusted.count + local.count
     c = trusted.count / n
     mean, noise = c * trusted.mean + (1 - c) * local.mean, noise_law(c, trusted, local)

@@ -71,7 +71,10 @@ class VarianceEvidence:
 
     @classmethod
     def of(cls, local: LocalStatistics | None, *, n_users: int, at_most: float = math.inf) -> "VarianceEvidence":
-        """What the reports of the local group say; nothing if there is none."""
+        """Collect the evidence about the variance from the local group's reports.
+
+        The evidence is empty if there is no local group.
+        """
         if local is None:
             return cls(n_users, at_most=at_most)
         return cls(n_users, local.variance, local.variance_se**2 * local.count, local.count, at_most)
@@ -95,13 +98,13 @@ class VarianceEvidence:
         return math.sqrt(self.spread / self.n_reports) <= max(self.estimate, 0.0) / 2
 
     def largest(self, means: FloatArray) -> FloatArray:
-        """The largest variance that values with each of these means can have."""
+        """Compute the largest variance of values with each of these means."""
         n = max(self.n_users, 2)
         off = np.minimum(np.minimum(means, 1 - means) + HALF_A_USER / n, 0.5)  # distance from the nearer bound
         return np.asarray(np.minimum(off * (1 - off) * n / (n - 1), self.at_most))
 
     def likely(self, means: FloatArray) -> Likely:
-        """The posterior of the variance, for each of these assumed means."""
+        """Compute the posterior of the variance for each of these assumed means."""
         theta = np.clip(np.atleast_1d(means), 0.0, 1.0)
         top = self.largest(theta)
         if self.known is not None:
@@ -131,10 +134,13 @@ class VarianceEvidence:
         return Likely(s, mass / mass.sum(axis=1, keepdims=True))
 
     def most(self, mean: float, noise: float) -> float:
-        r"""The largest variance to reckon with, where the mean is ``mean`` with noise of this variance.
+        r"""Compute an upper bound of the variance for a noisy mean.
 
-        At most two standard errors above what the reports say, and what the mean allows that is nearest to the middle
-        and two standard errors away (Wilson's bound, so that rare values that nobody has seen count).
+        ``mean`` is the estimate and ``noise`` is the variance of its noise.
+
+        The bound is at most two standard errors above the estimate from the reports, and at most the largest variance
+        for the mean two standard errors closer to the middle (Wilson's bound, so that rare values without any report
+        count).
         """
         n, z = self.n_users, 2.0
         off = min(max(min(mean, 1 - mean), 0.0), 0.5)
@@ -145,11 +151,11 @@ class VarianceEvidence:
         return min(top, told + 2 * math.sqrt(max(self.spread, top - top**2) / self.n_reports))
 
     def expected(self, mean: float) -> float:
-        """The variance to reckon with, if this is the mean."""
+        """Compute the expected variance for this mean."""
         return min(float(evidence.likely(np.array([mean])).mean[0]) for evidence in self.readings)
 
     def _error(self, s: FloatArray, square: FloatArray) -> FloatArray:
-        """The variance of the reports' estimate, if the variance is ``s``."""
+        """Compute the variance of the reports' estimate for the variance ``s``."""
         return np.asarray(np.maximum(max(self.spread, _TINY), square * s - s**2) / self.n_reports)
 
 
@@ -159,7 +165,10 @@ class VarianceEvidence:
 def noise_law(
     weight: float, trusted: TrustedStatistics | None, local: LocalStatistics | None, *, besides: float = 0.0
 ) -> NoiseLaw:
-    """The noise of a weighted mean: the curator's draw and all reports, and a variance ``besides``."""
+    """Return the law of the noise of a weighted mean.
+
+    The noise consists of the curator's draw, the noise of all reports and a variance ``besides``.
+    """
     normal = besides if local is None else besides + (1 - weight) ** 2 * local.noise / local.count
     if trusted is None:
         return NoiseLaw(normal, 0.0)
@@ -194,7 +203,10 @@ class ErrorLaw:
         return self.sampling_error + self.noise.variance
 
     def explains(self, mean: float) -> float:
-        """How probable an error at least as large as that of the answer is, if ``mean`` is the mean (a p-value)."""
+        """Compute the p-value of ``mean``.
+
+        This is the probability of an error at least as large as the error of the answer, if ``mean`` is the mean.
+        """
         p = []
         for evidence in self.evidence.readings:
             likely = evidence.likely(np.array([mean]))
@@ -203,10 +215,10 @@ class ErrorLaw:
         return min(p)
 
     def interval(self, level: float) -> Interval:
-        """Where the mean lies, between 0 and 1.
+        """Compute an interval for the mean within [0, 1].
 
-        Where noise took the answer so far out of the bounds that hardly any mean explains it, the interval reaches one
-        standard error inwards from the bound: it never has no width.
+        If noise moved the answer too far out of the bounds for almost any mean to explain it, the interval reaches one
+        standard error inwards from the bound. Its width is never 0.
         """
         start = min(max(self.answer, 0.0), 1.0)
         lower, upper = self._end(start, 0.0, level), self._end(start, 1.0, level)
@@ -216,7 +228,7 @@ class ErrorLaw:
         return Interval(lower, upper, level)
 
     def _end(self, start: float, edge: float, level: float) -> float:
-        """The last mean on the way from ``start`` to ``edge`` that explains the answer."""
+        """Find the last mean from ``start`` to ``edge`` that explains the answer."""
         from scipy.optimize import brentq
         from scipy.special import ndtri
 
@@ -274,5 +286,5 @@ class GroupMean:
     law: ErrorLaw = field(repr=False)  # how it errs against the mean of *all* users' values
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Where the mean of all users' values lies by this group alone."""
+        """Compute an interval for the mean of all users from this group alone."""
         return self.law.interval(_check.number("level", level, _check.FRACTION)).rescaled(self.bounds)

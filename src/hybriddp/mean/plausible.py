@@ -46,7 +46,7 @@ def forged_codes(channel: WindowChannel, local: LocalSummary) -> Forged:
 
 
 def _doubt_codes(counts: NDArray[np.int64], window: Window) -> Forged:
-    """What the counts look like, if they are no mixture of the channel's rows."""
+    """Describe the counts if they are no mixture of the channel's rows."""
     n, (start, end) = int(counts.sum()), np.triu_indices(window.n_codes + 1, 1)  # all intervals, the ends excluded
     total = np.concatenate([[0], np.cumsum(counts)])
     found = count_surpluses(total[end] - total[start], n, *_probabilities(window, start, end))
@@ -60,7 +60,10 @@ def _doubt_codes(counts: NDArray[np.int64], window: Window) -> Forged:
 
 
 def _doubt_mean(beyond: float, n: int, reach: float) -> Forged:
-    """A mean that is so far beyond what noise explains, where one report moves the sum of all by ``reach`` at most."""
+    """Describe a mean that is farther outside than noise can explain.
+
+    One report moves the sum of all reports by at most ``reach``.
+    """
     words = (
         f"The mean of the local reports lies more than {_STANDARD_ERRORS:g} standard errors outside of the bounds, "
         "which no values within them can give: the reports are those of another study, or raw values."
@@ -69,7 +72,7 @@ def _doubt_mean(beyond: float, n: int, reach: float) -> Forged:
 
 
 def _probabilities(window: Window, start: NDArray[np.int64], end: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    r"""The least and the largest probability of each interval over all rows.
+    r"""Compute bounds of the probability of each interval over all rows.
 
     A row gives $a$ to each code and $b$ more to those in its window, which can lie anywhere: an interval has at most
     $\min(\text{length}, k)$ codes in common with it, and least with the first or the last one.
@@ -88,7 +91,9 @@ def _outside(mean: float) -> float:
 
 
 def _bernstein_limit(n: int, channel: WindowChannel) -> float:
-    r"""How far outside noise takes a mean, but for a probability of a false alarm; six standard errors at least.
+    r"""Compute the largest distance outside that noise can explain.
+
+    Noise exceeds the limit at most with the probability of a false alarm. The limit is at least six standard errors.
 
     Bernstein: $P[\text{mean} - E \ge t] \le e^{-n t^2 / (2 V + 2 M t / 3)}$ for terms within $M$ of their mean.
     """

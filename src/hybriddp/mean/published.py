@@ -42,20 +42,28 @@ _LEAST_STEPS = 50  # between the bounds, however much noise there is
 
 
 def trusted_noise(study: "MeanStudy", n_trusted: int) -> float:
-    """The variance of the curator's noise on the trusted group's mean, on the unit range."""
+    """Compute the variance of the curator's noise on the trusted group's mean.
+
+    The variance refers to the unit range.
+    """
     return mechanism_for(study.privacy).variance / (n_trusted * UNITS) ** 2
 
 
 def report_noise(study: "MeanStudy") -> float:
-    """The largest variance of one report given its value, on the unit range."""
+    """Compute the largest variance of one report given its value.
+
+    The variance refers to the unit range.
+    """
     return study.channel.worst_variance
 
 
 def fixed_weight(study: "MeanStudy", n_trusted: int, n_local: int, rule: str, variance: float = 0.0) -> float:
-    r"""The weight on the trusted group of one of the paper's rules, by public numbers only.
+    r"""Compute the trusted group's weight by one of the paper's rules.
+
+    Only public numbers are used.
 
     ``"known-variance"`` is $V_L/(V_T + V_L)$ for a public ``variance`` of the values on the unit range, ``"privacy"``
-    the same for 0, ``"naive"`` the fraction of the users who trust ([ADK20], KVH and PWH).
+    the same weight for a variance of 0, ``"naive"`` the fraction of the users who trust ([ADK20], KVH and PWH).
     """
     by_name = {"naive": n_trusted / (n_trusted + n_local), "trusted-only": 1.0, "local-only": 0.0, "full-local": 0.0}
     if rule in by_name:
@@ -66,9 +74,11 @@ def fixed_weight(study: "MeanStudy", n_trusted: int, n_local: int, rule: str, va
 
 
 def noise_sd(study: "MeanStudy", n_trusted: int, n_local: int, weight: float | None) -> float:
-    """The standard deviation of all noise for privacy in an estimate, in the units of the values.
+    """Compute the standard deviation of all privacy noise in an estimate.
 
-    With no fixed weight it is the least that any weight has.
+    The result has the units of the values.
+
+    With no fixed weight, the result is the smallest standard deviation over all weights.
     """
     if n_trusted and n_local and weight is None:
         weight = fixed_weight(study, n_trusted, n_local, "privacy")
@@ -80,9 +90,11 @@ def noise_sd(study: "MeanStudy", n_trusted: int, n_local: int, weight: float | N
 
 
 def default_step(study: "MeanStudy", n_trusted: int, n_local: int, weight: float | None) -> Fraction:
-    """The step of what is published: the largest of 1, 2 or 5 times a power of ten within a tenth of the noise's sd.
+    """Return the default step of published values.
 
-    It is at most a fiftieth of the range. Rounding adds a thousandth to the squared error at most. With no fixed
+    The step is the largest of 1, 2 or 5 times a power of ten within a tenth of the noise's standard deviation.
+
+    The step is at most a fiftieth of the range. Rounding adds at most a thousandth to the squared error. With no fixed
     weight, ``weight`` is None.
     """
     sd = noise_sd(study, n_trusted, n_local, weight)
@@ -95,7 +107,10 @@ def exact_width(study: "MeanStudy") -> Fraction:
 
 
 def finest_step(study: "MeanStudy", n_trusted: int, weight: float) -> Fraction:
-    """The finest step of the proof, `CELL` lattice points $u$: exactly, since with any other it costs more."""
+    """Return the finest step that the proof covers.
+
+    The step is exactly `CELL` lattice points $u$, because any other step costs more.
+    """
     return CELL * Fraction(weight) * exact_width(study) / (n_trusted * UNITS)
 
 
@@ -181,7 +196,10 @@ def has_second_tier(estimate: "Estimate") -> bool:
 
 
 def rounded(estimate: "Estimate", step: Fraction) -> Fraction:
-    """The answer as it may be published: exactly, from the released integers, where the weight was fixed."""
+    """Round the answer so that it may be published.
+
+    The result is exact, from the released integers, if the weight was fixed.
+    """
     value = nearest(Fraction(estimate.value) if estimate.exact is None else estimate.exact, step)
     if estimate.fixed_weight:
         return value
@@ -189,17 +207,20 @@ def rounded(estimate: "Estimate", step: Fraction) -> Fraction:
 
 
 def step_of(estimate: "Estimate") -> Fraction:
-    """The step that an estimate is rounded to, from public numbers: an adaptive weight is none, and does not count."""
+    """Return the rounding step of an estimate from public numbers.
+
+    Adaptive weights are not public and are ignored.
+    """
     weight = estimate.weight if estimate.fixed_weight else None
     return default_step(estimate.study, estimate.n_trusted, estimate.n_local, weight)
 
 
 def _public_interval(estimate: "Estimate", value: float, level: float) -> Interval:
-    """An interval that follows from the published value and public numbers alone.
+    """Compute an interval from the published value and public numbers alone.
 
-    What the reports say about the variance of the values would narrow it, and would be one more release about local
+    The reports' evidence about the variance of the values would narrow it, and would be one more release about local
     users: the second tier of protection covers the value alone. So the variance is the one that was given, or limited
-    by ``sd_at_most`` and by the mean; reports have the worst noise of the channel.
+    by ``sd_at_most`` and by the mean. Reports are assumed to have the worst noise of the channel.
     """
     study, w = estimate.study, estimate.weight
     n_t, n_l = estimate.n_trusted, estimate.n_local

@@ -232,7 +232,10 @@ class Threshold:
 
 
 def threshold(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weighting) -> Threshold:
-    r"""The smallest $\lambda$ that adds at most a fraction $\eta$ to the error when the groups are alike."""
+    r"""Find the smallest $\lambda$ within the limit of the added error.
+
+    The limit is a fraction $\eta$ of the error when the groups are alike.
+    """
     n = trusted.count + local.count
     v_d = sum(group_variances(trusted, local, chosen.variance))
     k = local.noise / n - trusted.count / n * trusted.noise
@@ -247,7 +250,7 @@ def threshold(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weight
 
 
 def garrote(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weighting, width: float) -> Divergence:
-    """How much of the extra weight the difference of the means leaves."""
+    """Compute the part of the extra weight that the groups' difference leaves."""
     limit, difference = threshold(trusted, local, chosen), trusted.mean - local.mean
     z = difference / limit.variance**0.5
     share = 1.0 if limit.lam is None or abs(z) <= limit.lam else (limit.lam / z) ** 2
@@ -255,7 +258,7 @@ def garrote(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weightin
 
 
 def compare(trusted: TrustedStatistics, local: LocalStatistics, variance: float, width: float) -> Divergence:
-    """How far the groups are apart, when the weight is kept whatever they say."""
+    """Compare the means of the groups when the weight is fixed."""
     v_d = sum(group_variances(trusted, local, variance))
     difference = trusted.mean - local.mean
     return Divergence(difference=difference * width, z=difference / v_d**0.5, share=1.0, price=0.0)
@@ -288,7 +291,10 @@ def risk(lam: float | None, laplace_fraction: float, theta: float) -> float:
 
 @lru_cache(maxsize=1)
 def _densities() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A grid, and how much of a standard normal and of a standard Laplace variable lies at each of its points."""
+    """Return a grid with standard normal and Laplace probabilities.
+
+    Each probability is the mass of the standard variable at a point of the grid.
+    """
     noise = np.linspace(-24.0, 24.0, 4801)
     normal = np.exp(-(noise**2) / 2)
     laplace = np.exp(-math.sqrt(2) * np.abs(noise))
@@ -296,7 +302,10 @@ def _densities() -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _smallest_lambda(limit: float, laplace_fraction: float) -> float | None:
-    """The smallest λ whose risk is within the limit; None if there is none up to 12."""
+    """Find the smallest λ whose risk is within the limit.
+
+    Returns None if no λ up to 12 is within the limit.
+    """
     if null_risk(_LARGEST_LAMBDA, laplace_fraction) > limit:
         return None
     from scipy.optimize import brentq

@@ -50,7 +50,9 @@ footer {{ color: var(--muted); font-size: .85rem; margin-top: 3rem; }}
 
 
 def color(name: str) -> str:
-    """A color of the page, as CSS: what it is in light and in dark; its light one where a drawing stands elsewhere.
+    """Return a color of the page as CSS, for light and for dark mode.
+
+    The light color is used where a drawing stands outside of a page.
 
     Examples
     --------
@@ -86,7 +88,9 @@ def render_page(
     head: str = "",
     before: str = "",
 ) -> str:
-    """A page of its own, ``width`` rem wide; ``style`` is CSS that this page needs beside the common one.
+    """Render a page of its own, ``width`` rem wide.
+
+    ``style`` is CSS that this page needs beside the common one.
 
     ``head`` is HTML for its head, such as a script, and ``before`` is HTML that stands before its main part.
 
@@ -114,7 +118,10 @@ def render_page(
 
 
 def paragraphs(lines: Iterable[str], *, style: str = "") -> list[str]:
-    """A block for each line; ``style="answer"`` is large, for what a reader came for."""
+    """Render a block for each line.
+
+    ``style="answer"`` is large, for what a reader came for.
+    """
     opening = f'<p class="{style}">' if style else "<p>"
     return [f"{opening}{escape(line)}</p>" for line in lines]
 
@@ -125,7 +132,10 @@ def alerts(lines: Iterable[str]) -> list[str]:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, last_is_ours: bool = False) -> str:
-    """A table of plain text, the first column to the left; its last row stands out if it is ours."""
+    """Render a table of plain text with the first column to the left.
+
+    Its last row stands out if ``last_is_ours``.
+    """
     head = "".join(_heading(heading) for heading in headings)
     cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
     opening = ["<tr>"] * len(rows)
@@ -136,10 +146,16 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, last_is_our
 
 
 def wide(block: str, label: str) -> str:
-    """A block, such as a table with many columns, that scrolls by itself where the screen is narrow."""
+    """Wrap a wide block so that it scrolls by itself on a narrow screen.
+
+    An example is a table with many columns.
+    """
     return f'<div class="wide" role="region" tabindex="0" aria-label="{escape(label)}">{block}</div>'
 
 
 def _heading(text: str) -> str:
-    """The head of a column; where it has no words, a plain cell: an empty heading names nothing."""
+    """Render the head of a column.
+
+    A column without words gets a plain cell, because an empty heading names nothing.
+    """
     return f'<th scope="col">{escape(text)}</th>' if text else "<td></td>"

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def empty_table(title: list[str], headings: Sequence[str], caption: list[str]) -> "Table":
-    """A table with words above and below it, shown as they are."""
+    """Create an empty table with words above and below it, shown as they are."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -31,7 +31,9 @@ _LARGEST = 1e15  # from here on a number has more digits than floating point kno
 
 
 def to_precision_of(value: float, error: float) -> str:
-    """A value rounded to the second digit of its error; all its digits if there is no error to go by.
+    """Round a value to the second digit of its error.
+
+    All digits of the value are kept if the error is 0 or not finite.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def to_precision_of(value: float, error: float) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A value with so many digits, trailing zeros left out.
+    """Format a value with ``digits`` significant digits and no trailing zeros.
 
     Examples
     --------
@@ -60,7 +62,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def percent(fraction: float, digits: int = 3) -> str:
-    """A fraction in percent.
+    """Format a fraction in percent.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def percent(fraction: float, digits: int = 3) -> str:
 
 
 def counted(n: int, noun: str, one: str = "", many: str = "") -> str:
-    """A count with its noun, and the verb that belongs to it.
+    """Format a count with its noun, and the verb that belongs to it.
 
     Examples
     --------
@@ -82,7 +84,10 @@ def counted(n: int, noun: str, one: str = "", many: str = "") -> str:
 
 
 def _places(number: float, digits: int) -> int:
-    """How many places after the point its last digit is at, once rounded: 9.97 with two digits is 10, not 10.0."""
+    """Return the number of places after the point of the last digit.
+
+    The number is rounded first, so 9.97 with two digits is 10, not 10.0.
+    """
     exponent = int(f"{abs(number):.{digits - 1}e}".partition("e")[2])
     return digits - 1 - exponent
 

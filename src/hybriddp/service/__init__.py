@@ -37,7 +37,7 @@ def check_installed(*modules: str, purpose: str = "The curator's server") -> Non
 
 
 def create_app(settings: "Settings") -> "Litestar":
-    """The curator as an ASGI application, for any ASGI server."""
+    """Return the curator as an ASGI application, for any ASGI server."""
     check_installed()
     from hybriddp.service.app import prepare
 

@@ -57,7 +57,7 @@ class _Place:
     nonce: str
 
     def round_in(self, turns: Turns) -> int | None:
-        """The number of the round that asks them; None if it is not published yet."""
+        """Return the number of the participant's round, or None if not yet published."""
         return turns.round_of(self.subject, self.nonce)
 
 
@@ -104,7 +104,10 @@ async def answer(curator: Curator, known: KnownStudy, sent: SentAnswer, token: s
 
 
 def _before(curator: Curator, known: KnownStudy, subject: str, nonce: str, who: bytes) -> StoredParticipant | None:
-    """What this participant has answered before; refused unless they have enrolled, with this nonce."""
+    """Find the participant's stored answer.
+
+    The answer is refused unless the participant has enrolled with this nonce.
+    """
     opened = receipts.commitment(known.stored.digest, "local", ENROLLED, nonce)
     enrolled = keyed_hash(curator, known, f"sub\n{subject}")
     with reading(curator.engine) as connection:
@@ -117,7 +120,7 @@ def _before(curator: Curator, known: KnownStudy, subject: str, nonce: str, who: 
 
 
 def _require_turn(asked: AskedRound | None, known: KnownStudy, place: _Place) -> AskedRound:
-    """The round that is asked, if it is this participant's."""
+    """Return the current round, or refuse if it is not this participant's turn."""
     if asked is None:
         if known.rounds is None:
             raise Refusal("early")
@@ -132,7 +135,10 @@ def _require_turn(asked: AskedRound | None, known: KnownStudy, place: _Place) ->
 
 
 def _last_turns(known: KnownStudy) -> Turns | None:
-    """The turns of a study whose rounds have ended; None if it has asked nobody."""
+    """Return the turns of a study whose rounds have ended.
+
+    Return None if the study has not started any round.
+    """
     record = known.rounds
     return Turns(known.stored.digest, record.fractions) if record is not None and record.rounds else None
 

@@ -123,7 +123,10 @@ def _clock(connection: Connection, *, clock_ok: bool) -> Clock:
 
 
 def _replica(engine: Engine) -> str:
-    """Whose sums these are: SQLite has one writer at a time, whichever process it is, so all share one row."""
+    """Return the name under which this process stores its sums.
+
+    SQLite allows one writer at a time across all processes, so all processes share one row.
+    """
     return "embedded" if engine.dialect.name == "sqlite" else token_hex(8)
 
 
@@ -176,7 +179,7 @@ class _Document(JsonRenderPlugin):
     """The OpenAPI document, with what Litestar leaves out: bodies have no other fields, and routes have names."""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """The document as JSON."""
+        """Render the document as JSON."""
         schemas = openapi_schema["components"]["schemas"]
         for body in BODIES:
             schemas[body.__name__]["additionalProperties"] = False
@@ -204,7 +207,7 @@ async def _lifespan(app: Litestar) -> AsyncIterator[None]:
 
 
 def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dict[str, Any]]:
-    """The problem document of whatever went wrong."""
+    """Return the problem document of an exception as a response."""
     document = problem(in_our_words(error))
     request.state.reason = document["reason"]
     request.state.round_number = error.round_number if isinstance(error, Refusal) else None

@@ -104,7 +104,10 @@ async def advance_in_time(curator: Curator, study_id: str) -> Advance:
 
 
 async def asked(curator: Curator, study_id: str) -> dict[str, Any]:
-    """The round that a study asks now, with the turns so far: what a device checks before it answers."""
+    """Return the current round of a study, with the turns so far.
+
+    Devices check both before they answer.
+    """
     found = await study_document(curator, study_id)
     known = await curator.asked(study_id, (found["round"] or {}).get("digest", ""))
     if known is None or found["round"] is None:

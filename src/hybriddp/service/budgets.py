@@ -30,17 +30,17 @@ class RemainingBudget:
 
 
 def of_study(study_id: str) -> str:
-    """The name of a study's own ledger."""
+    """Return the name of a study's own ledger."""
     return f"study {study_id}"
 
 
 def shared(name: str) -> str:
-    """The name of the ledger of a shared budget."""
+    """Return the name of the ledger of a shared budget."""
     return _SHARED + name
 
 
 def create(connection: Connection, name: str, privacy: Privacy) -> Ledger:
-    """A new ledger; refused if there is one with this name."""
+    """Create a ledger, or refuse if the name is already used."""
     try:
         return Ledger.create(DatabaseLedgerStore(connection, name), privacy)
     except DataError:
@@ -48,7 +48,7 @@ def create(connection: Connection, name: str, privacy: Privacy) -> Ledger:
 
 
 def ledger(connection: Connection, name: str) -> Ledger:
-    """The ledger with this name."""
+    """Return the ledger with this name."""
     try:
         # A study's own ledger counts trusted users; a shared one is charged by `charge_everybody`.
         return Ledger.open(DatabaseLedgerStore(connection, name), count="trusted")
@@ -58,18 +58,18 @@ def ledger(connection: Connection, name: str) -> Ledger:
 
 
 def ledger_of(connection: Connection, study: StoredStudy) -> Ledger | None:
-    """The study's own ledger; None if everybody has paid from a shared one."""
+    """Return the study's own ledger, or None if it uses a shared budget."""
     return ledger(connection, of_study(study.id)) if study.budget is None else None
 
 
 def shared_names(connection: Connection) -> list[str]:
-    """The names of all shared budgets, in order."""
+    """Return the names of all shared budgets, in order."""
     names = ledger_names(connection)
     return sorted(name.removeprefix(_SHARED) for name in names if name.startswith(_SHARED))
 
 
 def left(found: Ledger) -> RemainingBudget:
-    """What everybody has left of a shared budget, in a few digits."""
+    """Return the remaining budget of everybody in a shared ledger, in a few digits."""
     rest = found.remaining("everybody")
     return RemainingBudget(f"{float(rest.epsilon):g}", f"{float(rest.delta):g}")
 

@@ -52,7 +52,7 @@ class KnownStudy:
 
 
 def known_study(connection: Connection, study: StoredStudy) -> KnownStudy:
-    """A study with its kind and, if its list has been released, its question."""
+    """Return a study with its kind and, if its list has been released, its question."""
     kind = kind_of(study)
     if isinstance(kind, KMeansKind):
         record = record_of(connection, study.number)
@@ -64,7 +64,7 @@ def known_study(connection: Connection, study: StoredStudy) -> KnownStudy:
 
 
 def list_of(connection: Connection, study: StoredStudy) -> PrivateItems | None:
-    """The list of a study in two steps, if it has been released."""
+    """Return the list of a study in two steps, if it has been released."""
     found = studies.study_steps(connection, study.number)
     return None if not found or found[0].result is None else PrivateItems.from_json(found[0].result.decode())
 
@@ -136,7 +136,10 @@ class Curator:
             raise
 
     async def known(self, study_id: str, *, local: bool = False) -> KnownStudy:
-        """A study by its id, from memory if it has been asked for before; ``local`` if its question is needed."""
+        """Return a study by its id, from memory if it has been loaded before.
+
+        ``local`` means that the question for the local group is needed.
+        """
         found = self._known.get(study_id)
         if found is None or (local and found.waits_for_list):
             found = await asyncio.to_thread(self._read, study_id)
@@ -153,9 +156,10 @@ class Curator:
             return known_study(connection, study)
 
     async def asked(self, study_id: str, digest: str) -> AskedRound | None:
-        """The round that a study asks; read anew unless the one in memory has this digest.
+        """Return the current round of a study.
 
-        One that another replica has ended may still be there. Whoever answers it is refused when that is to be written.
+        The round is read again from the database unless the one in memory has this digest. The one in memory may have
+        been ended by another replica. Answers to it are refused when they are to be written.
         """
         found = self._asked.get(study_id)
         if found is not None and found.digest == digest:

@@ -119,7 +119,7 @@ class _Sender:
         self._post(f"/studies/{STUDY_ID}/reports", self._body(code=_codes([value])[0]), self._token())
 
     def relay(self, values: list[float]) -> None:
-        """The backend hands over many devices' reports."""
+        """Send the reports of many devices in one batch, as a backend does."""
         reports = [
             {"participant": self._next(), "code": code, "nonce": secrets.token_hex(16)} for code in _codes(values)
         ]
@@ -156,7 +156,7 @@ def _codes(values: list[float]) -> list[int]:
 
 
 def _people(n: int) -> Iterator[float]:
-    """The values of so many people: minutes, a few of them many."""
+    """Generate the values of *n* people, in minutes, a few of them large."""
     rng = np.random.default_rng()
     return (float(value) for value in np.minimum(rng.gamma(2.0, 20.0, n), 240.0))
 

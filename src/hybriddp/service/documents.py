@@ -32,7 +32,10 @@ PILOT = (
 
 
 async def study_document(curator: Curator, study_id: str, *, counts: bool = False) -> dict[str, Any]:
-    """What everybody may see of a study; with ``counts`` also how many have taken part, before it closes."""
+    """Return the public document of a study.
+
+    With ``counts`` it also contains the number of participants before the study closes.
+    """
     return (await _documents(curator, study_id, counts=counts))[0]
 
 
@@ -100,7 +103,10 @@ def document_of(
     asked: AskedRound | None = None,
     answered: int | None = None,
 ) -> dict[str, Any]:
-    """A study's document, with the round that was asked last; for the operator, how many have answered it so far."""
+    """Return a study's document, with the latest round.
+
+    For the operator, the document also contains the number of answers to that round so far.
+    """
     study, kind = known.stored, known.kind
     parts = kind.parts
     asking = asked if state == ASKING else None
@@ -150,7 +156,10 @@ def _part_counts(parts: StudyParts | None, sizes: Sequence[GroupSizes] | None) -
 
 
 def _round(number: int, one: PublishedRound, n_local: int, answered: int | None) -> dict[str, Any]:
-    """A round in numbers that are public: how many answered one that has ended is a part of what it published."""
+    """Return the public numbers of a round.
+
+    The number of answers to a round that has ended is part of the published round.
+    """
     told = {"number": number, "purpose": one.purpose, "user_fraction": str(one.user_fraction)}
     known = answered if one.answered is None else one.answered
     return {**told, "closes_at": _time(one.closes_at), "asked_about": one.expected(n_local), "answered": known}

@@ -20,7 +20,10 @@ _INSTEAD = " You can still withdraw the study instead of releasing it."
 
 
 async def doubt_of(curator: Curator, study_id: str) -> str:
-    """The warning that a study's answer would come with, and what can be done instead; empty if there is none."""
+    """Return the warning that a study's answer would come with, or an empty text.
+
+    The warning also states what can be done instead.
+    """
     known = await curator.known(study_id)
 
     def work() -> str:

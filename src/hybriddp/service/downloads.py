@@ -24,7 +24,7 @@ class ResultRow(NamedTuple):
 
 
 def result_rows(result: Mapping[str, Any]) -> list[ResultRow]:
-    """The numbers of a result of any kind, all of them, each with its plain 95 % interval.
+    """Return all numbers of a result of any kind, with their plain 95 % intervals.
 
     Examples
     --------
@@ -54,7 +54,10 @@ def _center_rows(clusters: Mapping[str, Any]) -> list[ResultRow]:
 
 
 def result_csv(result: Mapping[str, Any]) -> str:
-    """A result as CSV (RFC 4180). A label that a spreadsheet would compute begins with an apostrophe."""
+    """Format a result as CSV (RFC 4180).
+
+    Labels that a spreadsheet would compute begin with an apostrophe.
+    """
     made = io.StringIO()
     writer = csv.writer(made)
     found = result["estimate"]
@@ -72,7 +75,9 @@ def _label(text: str) -> str:
 
 
 def result_svg(page: str) -> str | None:
-    """The drawing of a result's page as a file of its own, in the light colors of the page; None if it has none.
+    """Extract the drawing of a result's page as a separate SVG file.
+
+    The file uses the light colors of the page. Return None if the page has no drawing.
 
     Examples
     --------

@@ -27,7 +27,9 @@ class ExpectedRow(NamedTuple):
 
 @lru_cache(maxsize=256)
 def expected_rows(text: str, n_trusted: int, n_local: int) -> tuple[ExpectedRow, ...]:
-    """The errors to expect of the study with this text, now and with more people; nothing for kinds without a plan.
+    """List the expected errors of a study, now and with more people.
+
+    The list is empty for kinds of study without a plan.
 
     Examples
     --------
@@ -56,7 +58,9 @@ def expected_rows(text: str, n_trusted: int, n_local: int) -> tuple[ExpectedRow,
 
 @lru_cache(maxsize=4096)
 def expected_error(text: str, n_trusted: int, n_local: int) -> str:
-    """The error to expect of the study with this text now, for so many people; empty for kinds without a plan.
+    """Return the expected error of a study with this number of people.
+
+    The text is empty for kinds of study without a plan.
 
     Examples
     --------

@@ -53,7 +53,10 @@ class MasterKey:
 
     @classmethod
     def create(cls, path: Path, *, data: Path | None = None) -> "MasterKey":
-        """A new key, written to a new file that only its owner may read; refused inside of the data folder."""
+        """Create a key and write it to a new file that only its owner may read.
+
+        Files inside the data folder are refused.
+        """
         if data is not None and is_inside(path, data):
             raise DataError(f"The key file {path} must not be inside of the data folder {data}. Name another place.")
         key = cls(secrets.token_bytes(_BYTES))
@@ -63,7 +66,7 @@ class MasterKey:
 
     @classmethod
     def load(cls, path: Path) -> "MasterKey":
-        """The key in a file that `create` wrote."""
+        """Read the key in a file that `create` wrote."""
         try:
             text = path.read_text("ascii").rstrip("\r\n")
         except OSError as error:
@@ -103,11 +106,11 @@ class MasterKey:
         return self._derive("fingerprint").hex()
 
     def signing_key(self) -> Ed25519PrivateKey:
-        """The Ed25519 key that signs receipts."""
+        """Derive the Ed25519 key that signs receipts."""
         return Ed25519PrivateKey.from_private_bytes(self._derive("receipts"))
 
     def total_key(self, digest: str, replica: str) -> bytes:
-        """The AES-256-GCM key of one replica's encrypted total of one study."""
+        """Derive the AES-256-GCM key of one replica's encrypted total of one study."""
         if not _DIGEST.fullmatch(digest):
             raise ParameterError("digest", "64 lower-case hexadecimal digits", digest)
         return self._derive(f"total\n{digest}\n{replica}")
@@ -133,7 +136,9 @@ def is_master_key(text: str) -> bool:
 
 
 def new_key(prefix: str) -> str:
-    """A new random key of 256 bits: ``hdpa_…`` for the operator, ``hdpr_…`` for a relay.
+    """Generate a random key of 256 bits.
+
+    The prefix is ``hdpa_`` for the operator and ``hdpr_`` for a relay.
 
     Examples
     --------

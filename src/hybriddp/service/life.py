@@ -136,7 +136,10 @@ class ReleaseAnswer:
 
 
 async def release(curator: Curator, study_id: str) -> ReleaseAnswer:
-    """The result: made and paid for once, the same bytes ever after."""
+    """Release a study once and return the result.
+
+    The result is charged once. Later calls return the same bytes.
+    """
     await curator.known(study_id)
     await keep_closed(curator, study_id, curator.clock())  # even if the release is then refused
     draft = await draw(curator, study_id, partial(_release_of, curator))
@@ -346,7 +349,7 @@ def _publish(curator: Curator, connection: Connection, study_id: str, draft: Dra
 
 
 def _warning(study: StoredStudy, left_out: str) -> str | None:
-    """What goes before the answer: that it is a pilot, and who is not in it."""
+    """Return the text before the answer, about pilots and groups that are left out."""
     return " ".join(filter(None, ["" if study.tokens else PILOT, left_out])) or None
 
 
@@ -358,7 +361,7 @@ def _locked(connection: Connection, study_id: str) -> StoredStudy:
 
 
 async def released(curator: Curator, study_id: str) -> studies.StoredStep:
-    """What came out of a released study, byte for byte."""
+    """Return the stored result of a released study, byte for byte."""
 
     def work() -> list[studies.StoredStep]:
         with reading(curator.engine) as connection:
@@ -372,7 +375,7 @@ async def released(curator: Curator, study_id: str) -> studies.StoredStep:
 
 
 async def budget_left(curator: Curator, name: str) -> budgets.RemainingBudget | None:
-    """What everybody has left of a shared budget; None if there is none with this name."""
+    """Return the remaining shared budget of everybody, or None if it does not exist."""
 
     def work() -> budgets.RemainingBudget | None:
         with reading(curator.engine) as connection:

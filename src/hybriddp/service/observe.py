@@ -85,12 +85,15 @@ class Metrics:
                         self._of_rounds.setdefault(study, Tallies())[round_number, reason] += count
 
     def rejections(self, study: str) -> dict[str, int]:
-        """How often this process refused something for a study, by reason."""
+        """Count the requests for a study that this process refused, by reason."""
         with self._lock:
             return dict(self._of_studies.get(study, {}))
 
     def round_rejections(self, study: str) -> dict[tuple[int, str], int]:
-        """How often this process refused an answer to a round of a study, by the round's number and the reason."""
+        """Count the answers to a study's rounds that this process refused.
+
+        The counts are by the number of the round and the reason.
+        """
         with self._lock:
             return dict(self._of_rounds.get(study, {}))
 
@@ -128,7 +131,7 @@ class Metrics:
 
 @lru_cache(maxsize=4096)
 def _child(metric: _Metric, *labels: str) -> _Metric:
-    """The counter or histogram of some labels, looked up once."""
+    """Return the counter or histogram for these labels, looked up once."""
     return metric.labels(*labels)
 
 
@@ -165,7 +168,10 @@ _PROCESS, _REQUESTS = secrets.token_hex(6), count(1)
 
 
 def new_request_id() -> str:
-    """A name for a request in the log, numbered in this process: no part of it comes from whoever asked."""
+    """Return a new name for a request in the log.
+
+    Names are numbered in this process and contain nothing from the request.
+    """
     return f"{_PROCESS}-{next(_REQUESTS):x}"
 
 
@@ -220,7 +226,7 @@ class LogLine(logging.Formatter):
         self._as_json = form == "json"
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as a line."""
+        """Format the record as a line."""
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         fields = {"time": when.replace("+00:00", "Z"), "level": record.levelname.lower(), **_content(record)}
         if self._as_json:

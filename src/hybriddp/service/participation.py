@@ -95,7 +95,10 @@ def keyed_hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
 def _contribution(
     curator: Curator, known: KnownStudy, sent: Sent, token: str | None, *, in_part: bool = True
 ) -> NewContribution:
-    """What is to be added or, without its part, to be withdrawn: from the part that is stored."""
+    """Build the contribution to add or, without its part, to withdraw.
+
+    A withdrawal uses the stored part.
+    """
     study = known.stored
     kind = known.kind if sent.trusted else known.local_kind
     _require_digest(kind.digest, sent.digest)
@@ -212,7 +215,10 @@ async def _is_closed(curator: Curator, study_id: str) -> bool:
 
 
 def _relayed_part(known: KnownStudy, report: RelayedReport) -> int | None:
-    """The number of the part that a relay names; refused unless it names one exactly if the study has parts."""
+    """Return the number of the part in a relay's report.
+
+    The report is refused unless it names exactly one part of the study, or no part if the study has none.
+    """
     parts = known.kind.parts
     found = None if parts is None else parts.position(report.part)
     if (parts is None) != (report.part is None) or (parts is not None and found is None):
@@ -238,7 +244,7 @@ async def withdraw(curator: Curator, known: KnownStudy, sent: Sent, token: str |
 
 
 async def receipt(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> dict[str, Any]:
-    """The receipt of a person who has taken part, again."""
+    """Return the receipt of a participant again."""
     return await _stored_receipt(curator, known, person_of(curator, known, token, commitment).who)
 
 

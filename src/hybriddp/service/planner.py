@@ -45,7 +45,9 @@ _POINT = ". Decimals come after a point, as in 0.5"
 
 
 def read_number(text: str) -> float | None:
-    """A number as people write it, with commas between thousands perhaps; None if it is none, or has a decimal comma.
+    """Parse a number, perhaps with commas between thousands.
+
+    Return None if the text is not a number or has a decimal comma.
 
     Examples
     --------
@@ -89,7 +91,7 @@ class PlanRequest:
         return urlencode({"kind": "mean"} | {name: texts[name] for name in ("epsilon", "lower", "upper")})
 
     def problems(self) -> dict[str, str]:
-        """What is wrong with single fields, in words."""
+        """Return the problems with single fields, in words."""
         found = {}
         for name, text in self.texts:
             if not text and name not in _OPTIONAL:
@@ -123,7 +125,7 @@ class Planned:
 
 
 def plan_now(request: PlanRequest) -> Planned:
-    """The plan that was asked for."""
+    """Compute the requested plan."""
     if wrong := request.problems():
         return Planned(request, None, None, wrong)
     texts = dict(request.texts)
@@ -151,7 +153,10 @@ def plan_now(request: PlanRequest) -> Planned:
 
 
 def _words(field: str, error: ParameterError) -> str:
-    """The rule that a field breaks; what was typed stands in the field."""
+    """Describe the rule that a field breaks.
+
+    The entered value is not repeated, because the field shows it.
+    """
     if field == "opt_ins" and error.expected.startswith("a number between 0 and 1"):
         return "Opt-ins must be above 0 % and below 100 %."
     if error.name == "bounds":
@@ -175,7 +180,7 @@ class Planner:
         self._kept: OrderedDict[PlanRequest, Planned] = OrderedDict()
 
     async def plan(self, request: PlanRequest) -> Planned:
-        """The plan that was asked for; `Refusal` if too many others are asked for."""
+        """Return the requested plan, or refuse if too many other plans are requested."""
         if (known := self._kept.get(request)) is not None:
             return known
         if request.problems():

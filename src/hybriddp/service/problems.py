@@ -133,7 +133,9 @@ class Refusal(HybridDPError):  # noqa: N818  (to the one who asked, it is an ans
 
 
 def problem(error: BaseException) -> dict[str, Any]:
-    """The problem document of an exception: type, title, status, detail and reason.
+    """Return the problem document of an exception.
+
+    It has a type, title, status, detail and reason.
 
     Examples
     --------
@@ -154,7 +156,7 @@ def problem(error: BaseException) -> dict[str, Any]:
 
 
 def _refusal(error: BaseException) -> Refusal:
-    """The refusal that an exception amounts to."""
+    """Convert an exception into the corresponding refusal."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, ParameterError | ProtocolError):

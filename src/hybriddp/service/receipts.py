@@ -91,7 +91,7 @@ _WITHDRAWN_OPEN = "Only that one participant has withdrawn. The {what} and its c
 
 
 def commitment(digest: str, group: str, integer: int, nonce: str) -> bytes:
-    """The 32 bytes of a commitment to one contribution.
+    """Return the 32 bytes of a commitment to one contribution.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> bytes:
 
 
 def commitments_sha256(commitments: Sequence[bytes]) -> str:
-    """What a batch receipt says of its items: SHA-256 over their commitments, one after the other."""
+    """Hash the commitments of a batch receipt's items, joined in order, with SHA-256."""
     return hashlib.sha256(b"".join(commitments)).hexdigest()
 
 
@@ -135,7 +135,7 @@ def stored(
     parts: StudyParts | None = None,
     withdrawn: bool = False,
 ) -> list[str]:
-    """What the server stores of a participant of this group, in plain sentences.
+    """List in plain sentences what the server stores of a participant.
 
     Parameters
     ----------
@@ -175,12 +175,12 @@ class Signer:
         self.kid = _base64url(hashlib.sha256(thumbprint).digest())
 
     def sign(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
-        """A receipt with its signature and the name of the key."""
+        """Return a receipt with its signature and the name of the key."""
         signature = _base64url(self._key.sign(canonical_bytes(receipt)))
         return {"receipt": dict(receipt), "signature": signature, "kid": self.kid}
 
     def jwks(self) -> dict[str, Any]:
-        """The public key as a JSON Web Key Set."""
+        """Return the public key as a JSON Web Key Set."""
         public = {"kty": "OKP", "crv": "Ed25519", "x": self._x, "kid": self.kid, "use": "sig", "alg": "EdDSA"}
         return {"keys": [public]}
 

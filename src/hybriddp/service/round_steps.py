@@ -65,7 +65,10 @@ class RoundsOfStudy:
         return record is not None and record.round is None
 
     def shortfall(self) -> str:
-        """Why too few have enrolled, in words; empty if they are enough."""
+        """Explain why too few people have enrolled.
+
+        The text is empty if there are enough.
+        """
         sizes = stored.sizes(self.connection, self.study.number)
         return self.kind.too_few(sizes.trusted, sizes.local) or shortfall(
             n_trusted=sizes.trusted,
@@ -150,7 +153,10 @@ class RoundsOfStudy:
         return compute
 
     def _used(self) -> tuple[Gathered, str]:
-        """What the groups have, without one that is too small if the other is enough; and what to say of that."""
+        """Return the groups that are used, and the warning about a group that is left out.
+
+        A group that is too small is left out if the other is large enough.
+        """
         number, kind = self.study.number, self.kind
         sizes = stored.sizes(self.connection, number)
         total = 0 if self.have_ended else stored.total(self.connection, number, kind.digest, self.seal, kind.sums)

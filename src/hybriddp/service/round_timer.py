@@ -91,7 +91,10 @@ class RoundTimer:
             self._time_due = clock() + _TIME_STORED
 
     def trouble(self, study_id: str) -> str:
-        """Why the last step of a study failed and is to be tried again; empty if it did not fail."""
+        """Explain why the last step of a study failed.
+
+        The text is empty if the step did not fail. A failed step is tried again.
+        """
         failed = self._failed.get(study_id)
         return "" if failed is None else failed.words
 

@@ -89,7 +89,7 @@ class AnswerSums(UnitSums):
     counts: AnswerEntries
 
     def entries(self, code: int) -> tuple[int, ...]:
-        """The entries of the tally that an answer adds 1 to."""
+        """Return the entries of the tally that an answer adds 1 to."""
         return self.counts.entries(code)
 
 
@@ -118,27 +118,33 @@ class AskedRound:
         return AnswerSums(self.counts)
 
     def integer(self, message: Message) -> int:
-        """An answer as one integer; refused if no device can have sent it."""
+        """Convert an answer into one integer.
+
+        Answers that no device can send are refused.
+        """
         found = self.counts.integer(message)
         if found is None:
             raise Refusal("out-of-range", "The message is not an answer that a device can send to this round.")
         return found
 
     def described(self) -> dict[str, Any]:
-        """What a study's public document says of it; its text is at an address of its own."""
+        """Return the part of the round that a study's public document contains.
+
+        The text of the round has an address of its own.
+        """
         asked = self.counts.asked
         fields = {"number": self.number, "digest": self.digest, "purpose": asked.purpose}
         return {**fields, "user_fraction": str(asked.user_fraction)}
 
 
 def record_of(connection: Connection, number: int) -> RoundsRecord | None:
-    """What is kept of a study's rounds; None before the first."""
+    """Return the stored record of a study's rounds, or None before the first round."""
     found = studies.study_steps(connection, number)
     return None if not found or found[0].result is None else RoundsRecord.from_bytes(found[0].result)
 
 
 def asked_round(kind: KMeansKind, record: RoundsRecord | None) -> AskedRound | None:
-    """The round that a record says is asked."""
+    """Return the current round of a record."""
     if record is None or record.round is None:
         return None
     asked = Round.from_json(record.round, study=kind.study)

@@ -89,7 +89,10 @@ class Settings:
         environ: Mapping[str, str] | None = None,
         config: Path | None = None,
     ) -> "Settings":
-        """The settings from all sources; a flag of None is not given, and neither is an empty variable."""
+        """Read the settings from all sources.
+
+        A flag of None counts as not given, and an empty variable too.
+        """
         environ = os.environ if environ is None else environ
         given = {name: value for name, value in (flags or {}).items() if value is not None}
         misread: list[str] = []
@@ -247,7 +250,7 @@ def _nearest(name: str, known: list[str], prefix: str = "") -> str:
 
 
 def _correct(settings: Settings, name: str) -> str:
-    """The remedy of a wrong setting: where it came from, if it was read from somewhere."""
+    """Return the remedy of a wrong setting, if it was read from a known source."""
     return f" Correct {settings.sources[name]}." if name in settings.sources else ""
 
 

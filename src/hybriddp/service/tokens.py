@@ -84,9 +84,10 @@ class VerifiedToken:
     claimed_part: object = None
 
     def part_in(self, parts: StudyParts | None) -> int | None:
-        """The number of the person's part; None in a study of everybody, whatever the token says of parts.
+        """Return the number of the participant's part.
 
-        `TokenPartError` if the study has parts and the token has none, or one that does not exist.
+        Return None in a study of everybody, even if the token names a part. Raise `TokenPartError` if the study has
+        parts and the token names no part, or one that does not exist.
         """
         if parts is None:
             return None
@@ -114,13 +115,17 @@ class TokenKeys:
             raise ParameterError("public_key", "an Ed25519PublicKey", type(self.public_key).__name__)
 
     def subject(self, token: str, study: str) -> str:
-        """Who a token for this study belongs to; raises `TokenError` unless everything about it is right."""
+        """Return the subject of a token for this study, or raise `TokenError`.
+
+        The error is raised unless everything about the token is right.
+        """
         return self.verified(token, study).subject
 
     def verified(self, token: str, study: str, *, now: float | None = None) -> VerifiedToken:
-        """What a token for this study says; raises `TokenError` unless everything about it is right.
+        """Return the claims of a token for this study, or raise `TokenError`.
 
-        ``now`` are the seconds since 1970, those of the machine's clock if it is left out.
+        The error is raised unless everything about the token is right. ``now`` is in seconds since 1970. It defaults to
+        the machine's clock.
         """
         if not isinstance(token, str) or not token or len(token) > _LONGEST_TOKEN:
             raise TokenError("The token is missing or too long.")
@@ -148,23 +153,23 @@ class TokenKeys:
         return claims
 
     def _algorithms(self) -> str:
-        """What the header's alg may be, in words."""
+        """Describe the accepted values of the header's alg."""
         given = {"HS256": self.secret, "EdDSA": self.public_key}
         return " or ".join(name for name, key in given.items() if key is not None) or "none"
 
 
 @lru_cache(maxsize=8)
 def _prepared(secret: bytes) -> jwt.PyJWK:
-    """The secret as PyJWT wants it, so that it does not look at its form with every token."""
+    """Convert the secret for PyJWT, so that its form is not checked for every token."""
     encoded = urlsafe_b64encode(secret).rstrip(b"=").decode()
     return jwt.PyJWK({"kty": "oct", "alg": "HS256", "k": encoded})
 
 
 @lru_cache(maxsize=64)
 def _algorithm(header: str) -> str:
-    """The algorithm that a token's first part names, only to choose the key: what it says is verified with that key.
+    """Return the algorithm in a token's header, only to choose the key.
 
-    Tokens of a backend all begin with the same part, so it is read once.
+    The header is verified with that key. Tokens of a backend all begin with the same part, so it is read once.
     """
     algorithm = json.loads(urlsafe_b64decode(f"{header}==")).get("alg")
     return algorithm if isinstance(algorithm, str) else ""
@@ -178,10 +183,11 @@ def mint(
     lifetime: timedelta,
     part: str | None = None,
 ) -> str:
-    """A participant's token: HS256 with a secret, EdDSA with a private key.
+    """Create a participant's token.
 
-    It has no ``iat``: a server whose clock is a second behind would refuse it. ``part`` is for a study of parts of the
-    users: the name of the one that the person is in.
+    It is signed with HS256 for a secret, and with EdDSA for a private key. It has no ``iat``: a server whose clock is a
+    second behind would refuse it. ``part`` is for a study of parts of the users, and is the name of the participant's
+    part.
 
     Examples
     --------
@@ -211,7 +217,7 @@ def mint(
 
 
 def read_public_key(path: Path) -> Ed25519PublicKey:
-    """The Ed25519 public key in a PEM file."""
+    """Read the Ed25519 public key in a PEM file."""
     content = _read(path, "--token-public-key")
     if b"PRIVATE KEY" in content:
         raise DataError(f"{path} holds a private key, which the server must not have. Give it the public key.")
@@ -225,7 +231,7 @@ def read_public_key(path: Path) -> Ed25519PublicKey:
 
 
 def read_private_key(path: Path) -> Ed25519PrivateKey:
-    """The Ed25519 private key in a PEM file without a password."""
+    """Read the Ed25519 private key in a PEM file without a password."""
     try:
         key = load_pem_private_key(_read(path, "--private-key"), password=None)
     except DataError:
@@ -253,7 +259,10 @@ def _require_time(claims: Mapping[str, Any], now: float) -> None:
 
 
 def check_subject(subject: object) -> str:
-    """A subject that is a text of 1 to 256 characters, all of which can be written in UTF-8."""
+    """Return the subject if it is valid, else raise `TokenError`.
+
+    A subject is a text of 1 to 256 characters, all of which can be written in UTF-8.
+    """
     right = isinstance(subject, str) and 1 <= len(subject) <= LONGEST_SUBJECT
     text = str(subject)
     if not right or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):

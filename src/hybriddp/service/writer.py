@@ -157,7 +157,10 @@ class Writer:
             job = following if following is not None else self._jobs.get()
 
     def _group(self, first: _Add) -> tuple[list[_Add], _Add | _Run[Any] | None]:
-        """What has arrived and can be added together, and the job after it, if one has been taken out."""
+        """Return the waiting jobs that can be added together, and the job after them.
+
+        The job after them is None unless it has been taken out of the queue.
+        """
         group, size = [first], len(first.contributions)
         while size < _MOST:
             try:
@@ -204,7 +207,10 @@ class Writer:
 
     @contextmanager
     def _committing(self) -> Iterator[Connection]:
-        """A transaction whose outcome is kept; what its work refuses says nothing of the database."""
+        """Open a transaction and record whether it failed.
+
+        Refusals by the work in it are not failures of the database.
+        """
         try:
             with writing(self._engine) as connection:
                 yield connection

@@ -62,7 +62,9 @@ class Blend:
         return n_t / (n_t + n_l)
 
     def law(self, *, population: bool = False) -> ShareLaw:
-        """How the shares err against those of all users, or of the population that they were drawn from.
+        """Return the error law of the shares about all users or their population.
+
+        The population is the one that the users were drawn from.
 
         This assumes that the groups are alike.
         """
@@ -76,10 +78,12 @@ class Blend:
         return ShareLaw.of(self.shares, w, self.trusted, self.local, sampling, rounding)
 
     def law_if_groups_differ(self, *, population: bool = False) -> ShareLaw:
-        r"""How `equal_shares` err: only noise about all users, since everybody weighs the same.
+        r"""Return the error law of `equal_shares`.
 
-        The noise of local reports grows with the share of the *local* group, which is at most $1/(1-c)$ of that of all
-        users. About the population sampling adds at most $f(1-f)/n$, because $f(1-f)$ is concave.
+        About all users there is only noise, since all users weigh the same.
+
+        The noise of local reports grows with the share of the *local* group, which is at most $1/(1-c)$ of the share of
+        all users. About the population sampling adds at most $f(1-f)/n$, because $f(1-f)$ is concave.
         """
         c, n = self._trusted_fraction, self.n_users
         if n != _count(self.trusted) + _count(self.local):
@@ -91,7 +95,10 @@ class Blend:
         return ShareLaw.of(self.equal_shares, w, self.trusted, self.local, sampling, rounding, steeper=steeper)
 
     def intervals(self, level: float, *, population: bool = False, groups_may_differ: bool = False) -> ShareIntervals:
-        """Where each share lies; of listed items, given that they are listed."""
+        """Compute an interval for each share.
+
+        The intervals of listed items are conditional on the items being listed.
+        """
         law = self.law_if_groups_differ if groups_may_differ else self.law
         errors = law(population=population)
         plain = errors.intervals(level)
@@ -107,11 +114,13 @@ class Blend:
         return replace(plain, lower=lower)
 
     def stated_intervals(self, level: float, *, population: bool = False) -> ShareIntervals:
-        """The intervals that are stated beside the shares: how much the groups differ decides which ones these are.
+        """Return the intervals that are stated beside the shares.
 
-        If all categories together are up to two standard errors apart, those that assume that the groups are alike;
-        from four on, those that do not. In between nobody can tell, so both are inside. A category that clearly differs
-        has the interval that assumes nothing, whatever the others do.
+        The difference between the groups determines these intervals.
+
+        If all categories together are up to two standard errors apart, the intervals assume that the groups are alike.
+        From four standard errors on, they do not. In between the data cannot decide, so the stated interval
+        contains both. A category that clearly differs has the interval without this assumption, whatever the others do.
         """
         alike, gap = self.intervals(level, population=population), self.divergence
         if gap is None or not (gap.differ or gap.differing.any()):
@@ -142,16 +151,18 @@ class Blend:
 def blend(
     trusted: GroupShares | None, local: GroupShares | None, *, n_users: int | None = None, yields: bool = True
 ) -> Blend:
-    """The blend of two groups; that of one of them is its own shares.
+    """Blend the shares of two groups.
+
+    The blend of a single group consists of its own shares.
 
     Parameters
     ----------
     trusted, local : GroupShares or None
         The private shares of the groups, category by category.
     n_users : int, optional
-        Whom the shares are about; the users of the groups, if not given.
+        Number of users that the shares are about; the users of the groups, if not given.
     yields : bool
-        Whether the weight yields where the groups clearly differ.
+        Whether the weight is reduced where the groups clearly differ.
     """
     present = [group for group in (trusted, local) if group is not None]
     if not present:
@@ -176,10 +187,12 @@ def blend(
 
 
 def project_to_simplex(shares: FloatArray) -> FloatArray:
-    """The nearest distribution, in Euclidean distance: all shares lowered by the same amount, those below 0 cut off.
+    """Project shares to the nearest distribution in Euclidean distance.
 
-    Only for whoever needs a distribution. For reading the most frequent categories of a large domain it is harmful: the
-    amount by which all are lowered is set by the noise of the many that are rare.
+    All shares are lowered by the same amount, and shares below 0 are cut off.
+
+    Use this only if you need a distribution. It is harmful for reading the most frequent categories of a large domain:
+    the noise of the many rare categories determines the amount by which all shares are lowered.
 
     Examples
     --------

@@ -93,7 +93,7 @@ class Categories:
         return cls(items, other)
 
     def __len__(self) -> int:
-        """How many there are, all others included."""
+        """Return the number of categories, including the one for all other items."""
         return len(self.items) + self.other
 
     @property
@@ -112,7 +112,10 @@ class Categories:
         return {name: number for number, name in enumerate(self.names)}
 
     def place(self, items: object) -> PlacedItems:
-        """The category of every item: of a list, a tuple, an array or a column of a table, or of a single one."""
+        """Place every item in its category.
+
+        The items are a list, a tuple, an array, a column of a table or a single item.
+        """
         found = self.find(items)
         missing = int(np.count_nonzero(found == MISSING))
         outside = int(np.count_nonzero(found == OUTSIDE))
@@ -122,7 +125,7 @@ class Categories:
         return PlacedItems(found[found >= 0] if missing or outside else found, missing, outside)
 
     def find(self, items: object) -> IntArray:
-        """The number of the category of every item, `MISSING` or `OUTSIDE`."""
+        """Return the number of each item's category, `MISSING` or `OUTSIDE`."""
         refuse_reports(items)
         if isinstance(items, str | int | np.str_ | np.integer) or items is None:
             return self._look_up([items])
@@ -180,7 +183,10 @@ class Categories:
         return found
 
     def missing_places(self, items: Sequence[Any]) -> list[int]:
-        """Where items are missing; `DataError` if one of them is of another type than the categories are."""
+        """Return the places of missing items.
+
+        Raises `DataError` if an item is of another type than the categories.
+        """
         right = (str,) if self.are_texts else (int, np.integer)
         doubtful = {kind for kind in set(map(type, items)) if kind is bool or not issubclass(kind, right)}
         missing = []

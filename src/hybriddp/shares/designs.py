@@ -26,7 +26,10 @@ SHAPES = ((4, 2), (8, 4), (16, 6), (16, 8), (32, 16))
 
 
 def n_sets(n_codes: int, n_chosen: int) -> int:
-    """How many categories such a design has a set for; 0 if there is none."""
+    """Return the number of categories that such a design has a set for.
+
+    The number is 0 if the design does not exist.
+    """
     if (n_codes, n_chosen) not in SHAPES:
         return 0
     return n_codes if n_chosen == 6 else n_codes - 1
@@ -39,7 +42,7 @@ def common_codes(n_codes: int, n_chosen: int) -> int:
 
 @lru_cache(maxsize=8)
 def code_sets(n_codes: int, n_chosen: int) -> NDArray[np.int64]:
-    """The set of each category, as the bits of an integer.
+    """Return the set of each category as the bits of an integer.
 
     Examples
     --------

@@ -96,7 +96,7 @@ class ShareDivergence(Comparison):
 
 
 def compare_groups(trusted: GroupShares, local: GroupShares, f: FloatArray) -> ShareDivergence:
-    """How far the groups are apart, if ``f`` are the shares of both."""
+    """Compare the groups, assuming that ``f`` are the shares of both."""
     variance = _variance(trusted, f) + _variance(local, f)
     difference = trusted.shares - local.shares
     z = difference / np.sqrt(variance)
@@ -119,14 +119,17 @@ def _variance(group: GroupShares, f: FloatArray) -> FloatArray:
 
 
 def _standard_errors(tail: float) -> float:
-    """How many standard errors a normal variable exceeds, to either side, with this probability."""
+    """Return the normal quantile of a two-sided tail, in standard errors."""
     from scipy.special import ndtri
 
     return float(np.clip(-ndtri(tail / 2), 0.0, LARGEST_Z)) + 0.0  # no minus zero, and infinity for a tail of 0
 
 
 def _largest(z: FloatArray, laplace: FloatArray) -> float:
-    """A bound of the probability that any of these differences is as large, were the groups alike."""
+    """Bound the probability that any of these differences is as large.
+
+    The bound assumes that the groups are alike.
+    """
     tops = np.argsort(-np.abs(z))[:_TOPS].tolist()  # several, because the smaller one may have the shorter tail
     tails = [float(exceeds(z[i], 1 - laplace[i], math.sqrt(laplace[i] / 2))) for i in tops]
     return min(1.0, len(z) * min(tails))
@@ -135,7 +138,10 @@ def _largest(z: FloatArray, laplace: FloatArray) -> float:
 def _chi_square(
     z: FloatArray, variance: FloatArray, laplace: FloatArray, f: FloatArray, trusted: GroupShares, local: GroupShares
 ) -> float:
-    """The probability that the sum of squares is as large, were the groups alike."""
+    """Compute the probability that the sum of squares is as large.
+
+    The probability assumes that the groups are alike.
+    """
     from scipy.special import gammaincc
 
     # The covariance of two differences is -(f_u f_v/n_T + g_u g_v/n_L): two products of vectors, so that the sum of all

@@ -144,7 +144,7 @@ class ShareLaw:
         return np.where(total > 0, noise / np.where(total > 0, total, 1.0), 0.0)
 
     def intervals(self, level: float) -> ShareIntervals:
-        """Where each share lies."""
+        """Compute an interval for each share."""
         _check.number("level", level, _check.FRACTION)
         return ShareIntervals(self._ends(level, -1), self._ends(level, 1), level)
 
@@ -162,9 +162,11 @@ class ShareLaw:
 
 
 def quantile(level: float, laplace_fraction: FloatArray) -> FloatArray:
-    """What a standardized error exceeds, to either side, with probability 1 - ``level``.
+    """Compute the two-sided quantile of a standardized error.
 
-    It is a sum of a normal and a Laplace variable that have these fractions of the variance.
+    The error exceeds it, to either side, with probability 1 - ``level``.
+
+    The error is a sum of a normal and a Laplace variable that have these fractions of the variance.
 
     Examples
     --------

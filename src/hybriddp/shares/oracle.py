@@ -198,7 +198,10 @@ def _keys(n_categories: int) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=4)
 def _collisions(channel: LocalHashing, n_categories: int) -> FloatArray:
-    """The fraction of functions under which each two categories collide."""
+    """Compute the fraction of functions under which two categories collide.
+
+    The result has an entry for each pair of categories.
+    """
     values = channel.family.table(_keys(n_categories))
     total = np.zeros((n_categories, n_categories), np.float64)
     for value in range(channel.n_values):
@@ -208,7 +211,10 @@ def _collisions(channel: LocalHashing, n_categories: int) -> FloatArray:
 
 
 def oracle_of(channel: Channel, n_categories: int) -> FrequencyOracle:
-    """The oracle that a channel is for this many categories; `ParameterError` if it is none."""
+    """Return the frequency oracle of a channel for this number of categories.
+
+    Raises `ParameterError` if the channel is not a frequency oracle.
+    """
     k = n_categories
     if isinstance(channel, RandomizedResponse) and channel.n_codes == k:
         return ResponseOracle(channel, k)
@@ -222,18 +228,20 @@ def oracle_of(channel: Channel, n_categories: int) -> FrequencyOracle:
 
 
 def frequency_channel(epsilon: str, n_categories: int, *, max_bytes: int | None = None) -> FrequencyChannel:
-    """The channel with the least variance for this many categories, of those with reports that are short enough.
+    """Return the channel with the least variance for this number of categories.
 
-    Variances within a percent count as equal; then the first one in the order of the table above is chosen.
+    Only channels with reports that are short enough are considered.
+
+    Variances within a percent count as equal. In this case the first channel in the order of the table above is chosen.
 
     Parameters
     ----------
     epsilon : str
-        What a report promises, as a decimal.
+        The ε of a report, as a decimal.
     n_categories : int
-        How many categories there are, from 2.
+        Number of categories, at least 2.
     max_bytes : int, optional
-        How long a report may be; if not given, as long as the best one is, which is never above 7.
+        Largest length of a report; if not given, the length of the best channel's reports, which is at most 7.
 
     Examples
     --------

@@ -18,20 +18,23 @@ class Document:
     _version: ClassVar[int] = 2
 
     def _content(self) -> dict[str, Any]:
-        """What its text holds beside type and version, as plain values."""
+        """Return the fields of the text beside type and version, as plain values."""
         raise NotImplementedError
 
     @classmethod
     def _read(cls, fields: dict[str, Any]) -> Self:
-        """The document with these plain values; what Python raises over them says that they are malformed."""
+        """Create the document from these plain values.
+
+        Exceptions that Python raises here mean that the values are malformed.
+        """
         raise NotImplementedError
 
     def fields(self) -> dict[str, Any]:
-        """The document as plain values."""
+        """Return the document as plain values."""
         return {"type": self._kind, "version": self._version, **self._content()}
 
     def to_json(self) -> str:
-        """The document as text."""
+        """Return the document as text."""
         return _check.compact(self.fields())
 
     @property
@@ -41,17 +44,23 @@ class Document:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The document of a text; `ProtocolError` if it is not one, to the last character."""
+        """Parse the document from a text.
+
+        Raises `ProtocolError` if the text differs from the output of `to_json` in any character.
+        """
         return cls.of(parsed(text, cls._what)).written_as(text)
 
     def written_as(self, text: str) -> Self:
-        """The document itself; `ProtocolError` if this is not its text."""
+        """Return the document itself if this is its text.
+
+        Raises `ProtocolError` otherwise.
+        """
         self.require(self.to_json() == text, "its text is not the one that to_json writes")
         return self
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """The document with these plain values; `ProtocolError` if they are not one."""
+        """Create the document from plain values, or raise `ProtocolError`."""
         known = isinstance(fields, dict) and (fields.get("type"), fields.get("version")) == (cls._kind, cls._version)
         remedy = "write it anew with this version of hybriddp"
         cls.require(known, f"its text is not of type {cls._kind}, version {cls._version}; {remedy}")
@@ -75,7 +84,7 @@ def is_digest(value: object) -> bool:
 
 
 def parsed(text: str, what: str) -> dict[str, Any]:
-    """A text as a JSON object, or `ProtocolError`."""
+    """Parse a text as a JSON object, or raise `ProtocolError`."""
     try:
         return _check.json_fields(text)
     except ValueError:

@@ -38,7 +38,7 @@ class Interval:
         return (self.upper - self.lower) / 2
 
     def rescaled(self, bounds: tuple[float, float]) -> "Interval":
-        """An interval of the unit range in the units of values between these bounds."""
+        """Rescale an interval of the unit range to values between these bounds."""
         lower, upper = bounds
         width = upper - lower
         low, high = lower + width * self.lower, min(lower + width * self.upper, upper)
@@ -56,7 +56,10 @@ class NoiseLaw:
 
     @classmethod
     def with_curator(cls, normal: float, curator: float, *, laplace: bool) -> "NoiseLaw":
-        """A normal error of variance ``normal`` and the curator's noise of variance ``curator``."""
+        """Combine a normal error and the curator's noise.
+
+        ``normal`` and ``curator`` are their variances.
+        """
         return cls(normal, math.sqrt(curator / 2)) if laplace else cls(normal + curator, 0.0)
 
     @property
@@ -65,11 +68,17 @@ class NoiseLaw:
         return self.normal + 2 * self.laplace**2
 
     def exceeds(self, y: ArrayLike) -> FloatArray:
-        """The probability that the error is larger than ``y``, to either side together."""
+        """Compute the probability that the error is larger than ``y``.
+
+        Both sides count together.
+        """
         return exceeds(y, self.normal, self.laplace)
 
     def half_width(self, level: float) -> float:
-        """The error that is exceeded, to either side, with probability 1 - ``level``."""
+        """Compute the half-width of an interval of this level.
+
+        The error exceeds it, to either side, with probability 1 - ``level``.
+        """
         from scipy.optimize import brentq
 
         low, high = 0.0, math.sqrt(self.variance)
@@ -81,7 +90,10 @@ class NoiseLaw:
 
 
 def exceeds(y: ArrayLike, normal: ArrayLike, laplace: float) -> FloatArray:
-    """The probability that $|N(0, v) + Lap(b)|$ is larger than each ``y``, for each ``normal`` variance $v$."""
+    """Compute the probability that $|N(0, v) + Lap(b)|$ is larger than ``y``.
+
+    The result has an entry for each ``y`` and each ``normal`` variance $v$.
+    """
     from scipy.special import log_ndtr, ndtr
 
     size: FloatArray = np.abs(np.asarray(y, np.float64))

@@ -107,11 +107,11 @@ class Reports:
         return self.codes.shape
 
     def astype(self, dtype: DTypeLike) -> NDArray[Any]:
-        """The codes as a plain array of another type."""
+        """Return the codes as a plain array of another type."""
         return self.codes.astype(dtype)
 
     def tolist(self) -> list[int]:
-        """The codes as a plain list."""
+        """Return the codes as a plain list."""
         codes: list[int] = self.codes.tolist()
         return codes
 

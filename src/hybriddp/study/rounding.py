@@ -18,7 +18,7 @@ def step_for(sd: float, most: float = math.inf) -> Fraction:
 
 
 def nice_below(size: float) -> Fraction:
-    """The largest of 1, 2 or 5 times a power of ten that is not above ``size``."""
+    """Return the largest 1, 2 or 5 times a power of ten not above ``size``."""
     if not size > 0:
         return Fraction(1, 10**300)  # next to nothing, where noise is: at most a float can say
     ten = Fraction(10) ** math.floor(math.log10(size) + 1e-9)
@@ -27,7 +27,10 @@ def nice_below(size: float) -> Fraction:
 
 
 def exact_step(step: Fraction | Decimal | str | float, width: float) -> Fraction:
-    """A step as an exact fraction: a float counts as the decimal that it is written as."""
+    """Return a step as an exact fraction.
+
+    A float counts as the decimal that it is written as.
+    """
     try:
         exact = Fraction(repr(float(step))) if isinstance(step, float | np.floating) else Fraction(step)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
@@ -38,17 +41,23 @@ def exact_step(step: Fraction | Decimal | str | float, width: float) -> Fraction
 
 
 def nearest(x: Fraction, step: Fraction) -> Fraction:
-    r"""The nearest multiple of a step: $\lfloor x/s + 1/2 \rfloor s$, so that each stands for a half-open interval."""
+    r"""Round to the nearest multiple of a step.
+
+    The result is $\lfloor x/s + 1/2 \rfloor s$, so that each multiple stands for a half-open interval.
+    """
     return math.floor(x / step + Fraction(1, 2)) * step
 
 
 def number(x: float, step: Fraction) -> str:
-    """A number as people write it, with as many digits as the step has a say in."""
+    """Format a number for readers, with as many digits as the step justifies."""
     return f"{x + 0.0:,.{decimals(step)}f}"
 
 
 def decimals(step: Fraction) -> int:
-    """How many decimals a multiple of the step needs; a step that is no decimal number gets two digits of its own."""
+    """Return the number of decimals that a multiple of the step needs.
+
+    A step that is not a decimal number gets two digits of its own.
+    """
     for places in range(20):
         if (step * 10**places).denominator == 1:
             return places

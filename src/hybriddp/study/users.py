@@ -71,7 +71,9 @@ class StudyParts:
         object.__setattr__(self, "names", listed)
 
     def position(self, name: object) -> int | None:
-        """The number of a part, from 0 in the order of the names; None if there is no such part.
+        """Return the number of a part, or None if there is no such part.
+
+        Numbers start at 0, in the order of the names.
 
         Two spellings of one letter are one letter (NFC). Case and spaces count.
         """
@@ -82,7 +84,7 @@ class StudyParts:
         return {_one_spelling(name): i for i, name in enumerate(self.names)}
 
     def listed(self) -> str:
-        """The names in words, the first ones if there are many."""
+        """Return the names in words, only the first ones if there are many."""
         more = f" and {len(self.names) - _LISTED:,} more" if len(self.names) > _LISTED else ""
         return f"{', '.join(self.names[:_LISTED])}{more}"
 
@@ -96,12 +98,12 @@ class StudyParts:
 
     @classmethod
     def from_json(cls, text: str) -> "StudyParts":
-        """The parts in a text."""
+        """Parse the parts from a text."""
         return cls.from_dict(_check.json_fields(text))
 
     @classmethod
     def from_dict(cls, fields: object) -> "StudyParts":
-        """The parts in plain values; `ProtocolError` if they are none."""
+        """Create the parts from plain values, or raise `ProtocolError`."""
         if not isinstance(fields, dict) or set(fields) != {"by", "names"}:
             raise ProtocolError("The parts of a study must have what users are grouped by, and names.")
         try:

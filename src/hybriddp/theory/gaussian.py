@@ -29,7 +29,7 @@ _MARGIN = 1.0 - 1e-11  # of δ, so that rounding in δ itself does not cost priv
 
 
 def gaussian_delta(*, epsilon: ArrayLike, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
-    r"""The smallest δ with which Gaussian noise is (ε, δ)-private.
+    r"""Compute the smallest δ with which Gaussian noise is (ε, δ)-private.
 
     Parameters
     ----------
@@ -53,7 +53,9 @@ def gaussian_delta(*, epsilon: ArrayLike, sensitivity: ArrayLike, sigma: ArrayLi
 
 
 def gaussian_epsilon(*, delta: ArrayLike, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
-    """The smallest ε with which Gaussian noise is (ε, δ)-private; 0 if it is (0, δ)-private already.
+    """Compute the smallest ε with which Gaussian noise is (ε, δ)-private.
+
+    The result is 0 if the noise is already (0, δ)-private.
 
     Parameters
     ----------
@@ -82,7 +84,9 @@ def gaussian_epsilon(*, delta: ArrayLike, sensitivity: ArrayLike, sigma: ArrayLi
 
 
 def gaussian_sigma(*, epsilon: ArrayLike, delta: ArrayLike, sensitivity: ArrayLike) -> FloatArray:
-    """The smallest standard deviation that is (ε, δ)-private: the analytic Gaussian mechanism, for every ε.
+    """Compute the smallest standard deviation that is (ε, δ)-private.
+
+    This is the analytic Gaussian mechanism, for every ε.
 
     Parameters
     ----------
@@ -135,10 +139,12 @@ def _delta_wide(eps: FloatArray, h: FloatArray) -> FloatArray:
 
 
 def _delta_narrow(eps: FloatArray, h: FloatArray) -> FloatArray:
-    r"""The same for $h = \Delta/\sigma$ near 0, where $\Phi(-u)$ and $e^\epsilon \Phi(-v)$ are nearly equal.
+    r"""Compute δ for $h = \Delta/\sigma$ near 0.
 
-    With $m = \epsilon/h$ in the middle of $u$ and $v$, it is $\int_u^v \varphi - (e^\epsilon - 1)\Phi(-v)$; the
-    integral is $h \varphi(m)$ times a series in $h^2$, and $\epsilon = m h$, so that $h$ is a factor of both terms.
+    There $\Phi(-u)$ and $e^\epsilon \Phi(-v)$ are nearly equal.
+
+    With $m = \epsilon/h$ in the middle of $u$ and $v$, δ is $\int_u^v \varphi - (e^\epsilon - 1)\Phi(-v)$; the integral
+    is $h \varphi(m)$ times a series in $h^2$, and $\epsilon = m h$, so that $h$ is a factor of both terms.
     """
     from scipy.special import erfcx
 
@@ -158,7 +164,10 @@ def _delta_narrow(eps: FloatArray, h: FloatArray) -> FloatArray:
 def _private_side(
     is_private: Callable[[FloatArray], NDArray[np.bool_]], *, not_private: FloatArray, private: FloatArray
 ) -> FloatArray:
-    """The upper ends of brackets halved until nothing representable lies between; element by element."""
+    """Return the upper ends of brackets after bisection, element by element.
+
+    Each bracket is halved until no float lies between its ends.
+    """
     low, high = np.array(not_private), np.array(private)
     while True:
         middle = low + 0.5 * (high - low)

@@ -37,7 +37,9 @@ class UserRange:
 def critical_trusted_fraction(
     *, trusted_variance: ArrayLike, local_variance: ArrayLike, local_noise: ArrayLike
 ) -> FloatArray:
-    r"""The fraction of trusting users that trusted-only needs before any number of users makes it win.
+    r"""Compute the trusting fraction that trusted-only needs to ever win.
+
+    With a smaller fraction, no number of users makes trusted-only win.
 
     Where the means are equal and the trusted noise vanishes, $E_T \le E_F$ exactly if $c \ge c_{crit}$, the
     root in [0, 1] of $(1-c)\bigl((1-c)\sigma_T^2 + c \sigma_L^2\bigr) = c\, s_L^2$:
@@ -87,7 +89,9 @@ def trusted_only_wins_between(
     total_noise: ArrayLike | None = None,
     mean_gap: ArrayLike = 0.0,
 ) -> UserRange:
-    r"""The numbers of users for which trusted-only is at least as good as full-local.
+    r"""Compute the numbers of users for which trusted-only wins or ties.
+
+    For these numbers, trusted-only is at least as good as full-local.
 
     $E_T \le E_F$ exactly if $d n^2 - a n + b \le 0$ with
 
@@ -106,7 +110,7 @@ def trusted_only_wins_between(
     trusted_variance, local_variance, local_noise : array_like
         $\sigma_T^2, \sigma_L^2, s_L^2$.
     total_noise : array_like, optional
-        $g$, noise variance of the trusted group's total; that of one local report if not given.
+        $g$, noise variance of the trusted group's total; noise variance of one local report if not given.
     mean_gap : array_like
         $\mu_T - \mu_L$.
 
@@ -162,7 +166,9 @@ def laplace_critical_trusted_fraction(*, width: ArrayLike, epsilon: ArrayLike, v
 def laplace_critical_users(
     *, trusted_fraction: ArrayLike, width: ArrayLike, epsilon: ArrayLike, variance: ArrayLike
 ) -> FloatArray:
-    r"""The number of users from which on trusted-only wins: equal groups, Laplace noise; infinite if it never does.
+    r"""Compute the number of users from which on trusted-only wins.
+
+    This assumes equal groups and Laplace noise. The result is infinite if trusted-only never wins.
 
     $$
     n_{crit} = \frac{2}{c\,(2c - (1-c)\,y)}, \qquad y = (\epsilon\sigma/m)^2
@@ -185,7 +191,9 @@ def laplace_critical_users(
 def laplace_privacy_weight_wins_below(
     *, trusted_fraction: ArrayLike, width: ArrayLike, epsilon: ArrayLike, variance: ArrayLike
 ) -> FloatArray:
-    r"""The number of users below which the privacy weight beats both single models; infinite if it always does.
+    r"""Compute the number of users below which the privacy weight wins.
+
+    The privacy weight then beats both single models. The result is infinite if it always does.
 
     Equal groups, Laplace noise, more than one trusting user ($c n > 1$; with one or less it never wins):
 
@@ -214,7 +222,9 @@ def laplace_privacy_weight_wins_below(
 def laplace_gain_at_crossover(
     *, trusted_fraction: ArrayLike, width: ArrayLike, epsilon: ArrayLike, variance: ArrayLike
 ) -> FloatArray:
-    r"""The gain R of the known-variance weight at $n = n_{crit}$, where both single models are equally good.
+    r"""Compute the gain R of the known-variance weight at $n = n_{crit}$.
+
+    There both single models are equally good.
 
     $$
     R = \frac{2 (2 - c)}{2 - (1-c)\,y}, \qquad y = (\epsilon\sigma/m)^2

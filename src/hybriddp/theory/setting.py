@@ -124,7 +124,7 @@ class Setting:
             object.__setattr__(self, name, value)
 
     def without_mean_gap(self) -> "Setting":
-        """The setting of a curator who believes that both groups have the same mean.
+        """Return the setting of a curator who assumes equal means of the groups.
 
         Its weight, used in this setting, is the paper's experiment on mean-skewness.
         """
@@ -177,7 +177,10 @@ class Setting:
     # Errors -----------------------------------------------------------------------------------------------------
 
     def parts_hybrid(self, weight: ArrayLike) -> ErrorParts:
-        """The parts of the hybrid's error ([ADK20], Lemma on the MSE of the hybrid estimator)."""
+        """Compute the parts of the hybrid's error.
+
+        [ADK20], Lemma on the MSE of the hybrid estimator.
+        """
         w = _check.numbers("weight", weight, _check.WEIGHT)
         _check.same_shape(weight=w, setting=np.broadcast_to(0.0, self.shape))
         off = (w - self.trusted_fraction) ** 2
@@ -188,15 +191,24 @@ class Setting:
         )
 
     def parts_trusted_only(self) -> ErrorParts:
-        """The parts of TCM-Only's error ([ADK20], Lemma on the MSE of TCM-Only): the hybrid of weight 1."""
+        """Compute the parts of TCM-Only's error.
+
+        [ADK20], Lemma on the MSE of TCM-Only. This is the hybrid of weight 1.
+        """
         return self.parts_hybrid(1.0)
 
     def parts_local_only(self) -> ErrorParts:
-        """The parts of LM-Only's error ([ADK20], Lemma on the MSE of LM-Only): the hybrid of weight 0."""
+        """Compute the parts of LM-Only's error.
+
+        [ADK20], Lemma on the MSE of LM-Only. This is the hybrid of weight 0.
+        """
         return self.parts_hybrid(0.0)
 
     def parts_full_local(self) -> ErrorParts:
-        """The parts of Full-LM's error ([ADK20], Lemma on the MSE of Full-LM): all of it is noise."""
+        """Compute the parts of Full-LM's error.
+
+        [ADK20], Lemma on the MSE of Full-LM. All of this error is noise.
+        """
         zero = np.zeros(self.shape)[()]
         return ErrorParts(sampling=zero, privacy=self.local_noise / self.n_users + zero, bias=zero)
 
@@ -245,12 +257,18 @@ class Setting:
             return np.where(s > 0.0, np.minimum(c * (a / s) + q / s, 1.0), c)[()]
 
     def weight_privacy(self) -> FloatArray:
-        """The weight that minimizes the noise alone ([ADK20], Definition of PWH): no variance needs to be known."""
+        """Compute the weight that minimizes the noise alone.
+
+        [ADK20], Definition of PWH. No variance needs to be known.
+        """
         c, _, p, q = self._terms
         return noise_minimizing_weight(c, p, q)
 
     def weight_naive(self) -> FloatArray:
-        """The trusted group's fraction of the users, as in the mean without privacy."""
+        """Compute the trusted group's fraction of the users.
+
+        This is its weight in the mean without privacy.
+        """
         return np.asarray(self.trusted_fraction + np.zeros(self.shape))[()]
 
     def weights(self, *, known: "Setting") -> dict[str, float]:
@@ -320,6 +338,9 @@ class Setting:
 
 
 def noise_minimizing_weight(c: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
-    """The minimizer of the noise $p w^2 + q (1-w)^2$: $q/(p + q)$; $c$ where there is no noise."""
+    """Compute the minimizer of the noise $p w^2 + q (1-w)^2$.
+
+    The result is $q/(p + q)$, or $c$ where there is no noise.
+    """
     with np.errstate(invalid="ignore"):
         return np.where(p + q > 0.0, q / (p + q), c)[()]

@@ -155,7 +155,7 @@ def _shrinkage(entries: FloatArray, variance: FloatArray) -> float:
 
 
 def _shift_radius(problem: Problem, user_fraction: Fraction) -> float:
-    """Where first shifts are clipped: as far out as their noise allows."""
+    """Return the clipping radius of first shifts, as far out as noise allows."""
     d, users = problem.n_dimensions, float(user_fraction * (1 - tuning.INITIAL_LENGTHS)) * problem.n_local
     noise = d / best_choice(direction_gains(d), float(problem.epsilon))[1] ** 2 / users
     radii = tuning.INITIAL_SHIFT_RADII
@@ -163,7 +163,10 @@ def _shift_radius(problem: Problem, user_fraction: Fraction) -> float:
 
 
 def _square_radius(problem: Problem, user_fraction: Fraction) -> float:
-    """Where second moments of local users are clipped: as far out as their noise allows."""
+    """Return the clipping radius of local users' second moments.
+
+    It is as far out as their noise allows.
+    """
     d, users = problem.n_dimensions, float(user_fraction * _SECOND_MOMENTS) * problem.n_local
     noise = d * math.sqrt(moments.pair_variance(d, float(problem.epsilon)) / users)
     radii = tuning.SQUARE_RADII
@@ -171,7 +174,10 @@ def _square_radius(problem: Problem, user_fraction: Fraction) -> float:
 
 
 def _matrix_radius(problem: Problem, epsilon_fraction: Fraction) -> float:
-    """Where second moments of the trusted group are clipped: as far out as their noise allows."""
+    """Return the clipping radius of the trusted group's second moments.
+
+    It is as far out as their noise allows.
+    """
     noise_sd = math.sqrt(2) * CHANGED_USERS * usual_size(problem.n_dimensions)  # times 1/ε
     noise = noise_sd / (problem.n_trusted * float(problem.epsilon) * float(epsilon_fraction))
     radii = tuning.MATRIX_RADII

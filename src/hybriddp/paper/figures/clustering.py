@@ -50,7 +50,7 @@ class Clusterer(StrEnum):
 
 @cache
 def points() -> FloatArray:
-    """The data set: four round clusters, always the same."""
+    """Create the data set of four round clusters, which is always the same."""
     rng = np.random.default_rng(6)
     spread = rng.normal(0.0, _SPREAD, (len(PLACES) * _PER_CLUSTER, 2))
     return read_only(np.repeat(PLACES, _PER_CLUSTER, axis=0) + spread)
@@ -58,7 +58,10 @@ def points() -> FloatArray:
 
 @cache
 def best_cost() -> float:
-    """What the best centers cost: the means of the clusters, which are too far apart for any doubt."""
+    """Compute the cost of the best centers, the means of the clusters.
+
+    The clusters are too far apart for any doubt about which centers are best.
+    """
     labels = nearest(points(), np.array(PLACES))
     return wcss(points(), np.stack([points()[labels == k].mean(axis=0) for k in range(len(PLACES))]))
 
@@ -75,11 +78,14 @@ class ClusteringDot:
     seed: int
 
     def trials(self, asked: int) -> int:
-        """A fiftieth of what is asked for, but at least 2."""
+        """Return a fiftieth of the requested number of trials, but at least 2."""
         return max(2, asked // _FEWER)
 
     def run(self, trials: int) -> ClusteringRow:
-        """What the centers cost; who trusts, the start and the noise are drawn anew in each trial."""
+        """Simulate the cost of the centers.
+
+        The trusted users, the start and the noise are drawn anew in each trial.
+        """
         rng = np.random.default_rng(self.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that the print is flawed is what the figure shows
@@ -151,7 +157,7 @@ def theory() -> list[ClusteringRow]:
 
 
 def draw(figure: "Figure", rows: Sequence[ClusteringRow], _: Sequence[DensityRow]) -> None:
-    """The data set and, if there was a simulation, the costs beside it."""
+    """Draw the data set, and the costs beside it if there was a simulation."""
     simulated = [row for row in rows if row.source == SIMULATION]
     if not simulated:
         figure.set_size_inches(5.0, 5.0)

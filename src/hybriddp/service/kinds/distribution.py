@@ -36,14 +36,20 @@ class DistributionKind(StudyKind):
         return CategorySums(N_BINS)
 
     def report(self, code: int) -> int:
-        """The report, a pattern and a code in one number, if a device can have sent it."""
+        """Check a report and return it, a pattern and a code in one number.
+
+        Numbers that no device can send are refused.
+        """
         most = self.study.channel.n_codes - 1
         if not 0 <= code <= most:
             raise Refusal("out-of-range", f"code must be a whole number from 0 to {most}.")
         return code
 
     def value(self, value: float | str | Sequence[float]) -> int:
-        """The bin of a finite value; beyond the bounds it counts as the nearer one."""
+        """Return the bin of a finite value.
+
+        A value beyond the bounds counts as the nearer bound.
+        """
         if not isinstance(value, float | int):
             raise Refusal("malformed", "value must be a number: this is a study of a distribution.")
         return self.study.bins.of_value(value)
@@ -55,7 +61,10 @@ class DistributionKind(StudyKind):
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
     ) -> Released:
-        """The distribution, once. Without a ledger it was charged to everybody when the study opened."""
+        """Release the distribution once.
+
+        Without a ledger, the study was charged to everybody when it opened.
+        """
         estimate = self.study.estimate(
             trusted=self._trusted(gathered), local=self._local(gathered), single_group=single_group, ledger=ledger
         )

@@ -53,14 +53,20 @@ class FrequencyKind(StudyKind):
         return CategorySums(len(self.study.names), n_bits=bits)
 
     def report(self, code: int) -> int:
-        """The code, if a device can have sent it."""
+        """Check a report and return its code.
+
+        Codes that no device can send are refused.
+        """
         most = self.study.n_codes - 1
         if not 0 <= code <= most:
             raise Refusal("out-of-range", f"code must be a whole number from 0 to {most}.")
         return code
 
     def value(self, value: float | str | Sequence[float]) -> int:
-        """The number of a category; what is none of them counts as other, if the study has that."""
+        """Return the number of a category.
+
+        Values outside the categories count as other if the study has that category.
+        """
         domain = self.study.domain
         if not isinstance(value, str | float | int):
             raise Refusal("malformed", "value must be one of the study's categories.")
@@ -85,7 +91,10 @@ class FrequencyKind(StudyKind):
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
     ) -> Released:
-        """The shares, once. Without a ledger they were charged to everybody when the study opened."""
+        """Release the shares once.
+
+        Without a ledger, the study was charged to everybody when it opened.
+        """
         estimate = self.study.estimate(
             trusted=self._trusted(gathered), local=self.local_counts(gathered), single_group=single_group, ledger=ledger
         )
@@ -107,7 +116,7 @@ class FrequencyKind(StudyKind):
         return TrustedSummary(self.digest, gathered.n_trusted, counts)
 
     def local_counts(self, gathered: Gathered) -> LocalSummary:
-        """The local group's summary."""
+        """Return the local group's summary."""
         n_counts, sums = self.study.n_counts, self.sums
         entries = map(sums.bit, range(n_counts)) if sums.n_bits else range(n_counts)
         counts = tuple(gathered.tally.get(entry, 0) for entry in entries)

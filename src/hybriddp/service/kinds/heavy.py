@@ -55,17 +55,23 @@ class HeavyHitterKind(StudyKind):
         raise Refusal("closed", NOT_YET)
 
     def value(self, value: float | str | Sequence[float]) -> int:
-        """The integer of an item; what no study could show counts as other, and so does what is too long to keep."""
+        """Return the integer of an item.
+
+        Items that no study could show, and items that are too long to keep, count as other.
+        """
         if not isinstance(value, str):
             raise Refusal("malformed", "value must be a text: this is a study of items.")
         return integer_of(kept_item(value))
 
     def question(self, items: PrivateItems) -> FrequencyKind:
-        """The question about a list; `DataError` if nothing is on it."""
+        """Return the question about a list, or raise `DataError` if the list is empty."""
         return FrequencyKind(self.study.question(items), local_only=True)
 
     def release_list(self, gathered: Gathered, ledger: Ledger | None) -> PrivateItems:
-        """The list, paid for first. Without a ledger, everybody paid when the study opened."""
+        """Charge the list to the ledger and release it.
+
+        Without a ledger, the study was charged to everybody when it opened.
+        """
         counts = self.sums.counts(gathered.total)
         if sum(counts.values()) != gathered.n_trusted:
             raise DataError("The counts of the trusted group do not add up to its size. Nothing was released.")
@@ -84,7 +90,7 @@ class HeavyHitterKind(StudyKind):
     def release_shares(
         self, items: PrivateItems, gathered: Gathered, *, single_group: bool, warning: str | None = None
     ) -> Released:
-        """The shares of what is on the list, which has been paid for."""
+        """Release the shares of the listed items, which have been charged already."""
         local = self.question(items).local_counts(gathered) if items.items else None
         found = self.study.estimate(trusted=items, local=local, single_group=single_group)
         published = found.to_dict()

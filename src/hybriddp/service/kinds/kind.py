@@ -89,11 +89,17 @@ class StudyKind(ABC):
 
     @abstractmethod
     def report(self, code: int) -> int:
-        """A report, if a device can have sent it."""
+        """Check a report and return it.
+
+        Reports that no device can send are refused.
+        """
 
     @abstractmethod
     def value(self, value: float | str | Sequence[float]) -> int:
-        """What a trusted user hands over, a finite number, a text or a point, as the integer that is added up."""
+        """Convert a trusted user's value into the integer that is added up.
+
+        The value is a finite number, a text or a point.
+        """
 
     def implausible(self, gathered: Gathered) -> int:  # noqa: ARG002
         """At least so many local reports did not come out of the study's channel; 0 where nobody can tell."""
@@ -103,14 +109,17 @@ class StudyKind(ABC):
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
     ) -> Released:
-        """What is published, paid for first. Without a ledger, everybody paid when the study opened.
+        """Charge the release to the ledger and return the result to publish.
 
-        A ``warning`` stands before the answer, wherever it is shown.
+        Without a ledger, the study was charged to everybody when it opened. A ``warning`` stands before the answer,
+        wherever it is shown.
         """
 
 
 def shortfall(*, n_trusted: int, n_local: int, min_trusted: int, min_local: int, single_group: bool) -> str:
-    """Why a closed study cannot be released: a group that is too small. With ``single_group`` one of them may be.
+    """Explain why a group is too small to release a closed study.
+
+    The text is empty if the groups are large enough. With ``single_group``, one of them may be too small.
 
     Examples
     --------
@@ -136,10 +145,11 @@ class Usable:
 
 
 def usable(gathered: Gathered, *, min_trusted: int, min_local: int, single_group: bool) -> Usable:
-    """What is gathered without a group that is too small, if one is enough: as if nobody were in it.
+    """Return the contributions without a group that is too small.
 
-    Otherwise one person who trusts could stop a study that the local group answers alone, and the other way round. The
-    sizes of the groups are public.
+    The group counts as empty if the other one is large enough. Otherwise one trusted participant could stop a study
+    that the local group answers alone, and one local participant could stop a study that the trusted group answers
+    alone. The sizes of the groups are public.
     """
     groups = (("trusted", gathered.n_trusted, min_trusted), ("local", gathered.n_local, min_local))
     few = [group for group in groups if 0 < group[1] < group[2]]

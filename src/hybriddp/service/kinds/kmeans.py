@@ -50,7 +50,10 @@ class KMeansKind(StudyKind):
         raise Refusal("malformed", _NO_REPORTS)
 
     def value(self, value: float | str | Sequence[float]) -> int:
-        """The integer of a point; a coordinate beyond its bounds counts as the nearer one."""
+        """Return the integer of a point.
+
+        A coordinate beyond its bounds counts as the nearer bound.
+        """
         d = self.study.box.n_dimensions
         if isinstance(value, (str, int, float)) or len(value) != d:
             raise Refusal("malformed", f"value must be a list of {d} numbers, one for each dimension of the study.")
@@ -59,7 +62,10 @@ class KMeansKind(StudyKind):
         return integer_of_units(units_of(self.study.box, value))
 
     def points(self, gathered: Gathered) -> FloatArray | None:
-        """The points of the trusted group, in the units of the data; None if there is nobody in it."""
+        """Return the points of the trusted group, or None if the group is empty.
+
+        The points are in the units of the data.
+        """
         if not gathered.n_trusted:
             return None
         units = self.sums.units(gathered.total)
@@ -68,7 +74,7 @@ class KMeansKind(StudyKind):
         return values_of(self.study.box, units)
 
     def too_few(self, n_trusted: int, n_local: int) -> str:
-        """Why there cannot be so many clusters, in words; empty if there can."""
+        """Explain why there are too few people for the clusters, or return an empty text."""
         needed, people = self.study.n_clusters, counted(n_trusted + n_local, "participant", "has", "have")
         enrolled = f"{people} enrolled, and {needed:,} clusters need {needed:,}."
         return enrolled if n_trusted + n_local < needed else ""

@@ -56,14 +56,20 @@ class MeanKind(StudyKind):
         return self.study.reports_between
 
     def report(self, code: int) -> int:
-        """The code, if a device can have sent it."""
+        """Check a report and return its code.
+
+        Codes that no device can send are refused.
+        """
         least, most = self._codes
         if not least <= code <= most:
             raise Refusal("out-of-range", f"code must be a whole number from {least} to {most}.")
         return code
 
     def value(self, value: float | str | Sequence[float]) -> int:
-        """A finite value in units; beyond the bounds it counts as the nearer one."""
+        """Convert a finite value into units.
+
+        A value beyond the bounds counts as the nearer bound.
+        """
         if not isinstance(value, float | int):
             raise Refusal("malformed", "value must be a number: this is a study of a mean.")
         return int(self.study.grid.place([value]).units[0])
@@ -78,7 +84,10 @@ class MeanKind(StudyKind):
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
     ) -> Released:
-        """The mean, once. Without a ledger it was charged to everybody when the study opened."""
+        """Release the mean once.
+
+        Without a ledger, the study was charged to everybody when it opened.
+        """
         trusted, local = self.summaries(gathered, self.study)
         study = self.plausible_study([local])
         estimate = study.estimate(trusted=trusted, local=local, single_group=single_group, ledger=ledger)
@@ -101,21 +110,24 @@ class MeanKind(StudyKind):
         return Released(result, page, estimate.to_html())
 
     def summaries(self, gathered: Gathered, study: MeanStudy) -> tuple[TrustedSummary, LocalSummary]:
-        """What the groups have contributed to the study, or to that of a part of the users."""
+        """Summarize both groups' contributions to the study, or to the study of a part."""
         counts = tuple(gathered.tally.get(code, 0) for code in range(self.study.n_codes))
         local = LocalSummary.of_codes(study.digest, counts, tied=True)
         return TrustedSummary(study.digest, gathered.n_trusted, (gathered.total,)), local
 
     def plausible_study(self, reports: Iterable[LocalSummary]) -> MeanStudy:
-        """The study, without what it says of the spread if reports refute that.
+        """Return the study, without its assumption about the spread if reports refute it.
 
-        Nobody can say something else once a study is closed, and what people send must not stop its release.
+        The assumption cannot be changed once a study is closed, and forged reports must not stop the release.
         """
         refuted = any(spread_is_refuted(self.study, local) for local in reports)
         return MeanStudy.from_json(self.device_text) if refuted else self.study
 
     def told(self, estimate: Estimate, local: LocalSummary, *, counted: bool) -> Estimate:
-        """An estimate that says whether its reports refuted the spread; ``counted`` if everybody has paid already."""
+        """Return the estimate, marked if its reports refuted the assumed spread.
+
+        ``counted`` means that the study has been charged to everybody already.
+        """
         if spread_is_refuted(self.study, local):
             estimate = replace(estimate, refuted_sd=self.study.sd_at_most)
         return replace(estimate, privacy=replace(estimate.privacy, counted=True)) if counted else estimate

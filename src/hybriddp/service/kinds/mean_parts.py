@@ -31,7 +31,9 @@ class PartSize:
 
 
 def part_sizes(counts: Sequence[Mapping[str, Any]], study: Mapping[str, Any]) -> list[PartSize]:
-    """The parts of a study's public document, from its counts: those that are too small say so.
+    """Return the sizes of a study's parts, from the counts in its public document.
+
+    Parts that are too small state the reason.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def part_sizes(counts: Sequence[Mapping[str, Any]], study: Mapping[str, Any]) ->
 
 
 def part_obstacle(sizes: Sequence[PartSize]) -> str:
-    """Why nothing can be released: no part is large enough."""
+    """Explain that no part is large enough for a release, or return an empty text."""
     if not all(one.missing for one in sizes):
         return ""
     return f"None of the {len(sizes):,} parts has as many contributions as the study asks for in each of them."
@@ -68,7 +70,7 @@ def release_parts(
     ledger: Ledger | None,
     warning: str | None = None,
 ) -> Released:
-    """The means of all parts that are large enough, paid for together."""
+    """Release the means of all parts that are large enough, in one charge."""
     parts = kind.parts
     if parts is None:
         raise ProtocolError("The study is one of everybody: it has no parts.")
@@ -113,7 +115,10 @@ def _left_out_words(left_out: Sequence[PartSize], n_parts: int) -> list[str]:
 def _released(
     kind: MeanKind, estimates: Mapping[str, Estimate], left_out: Sequence[PartSize], lead: Sequence[str]
 ) -> Released:
-    """What is published: one entry per part, as the study of that part alone would have it."""
+    """Return the result to publish, with one entry per part.
+
+    Each entry is the same as in a study of that part alone.
+    """
     published = {name: estimate.to_dict() for name, estimate in estimates.items()}
     warnings = [*lead, *(f"{name}: {one}" for name, told in published.items() for one in told["warnings"])]
     stated = max(estimates.values(), key=lambda estimate: estimate.privacy.released).privacy

@@ -28,7 +28,10 @@ _KINDS: dict[str, Callable[[str], StudyKind]] = {
 
 
 def study_kind(text: str, parts: StudyParts | None = None) -> StudyKind:
-    """The study that a text describes, verified; `ProtocolError` if there is no such kind, or it has no parts."""
+    """Parse and verify the study in a text.
+
+    Raise `ProtocolError` if its kind is unknown or cannot have parts.
+    """
     try:
         read = _KINDS.get(json.loads(text)["type"])
     except (KeyError, TypeError, ValueError, RecursionError):
@@ -46,10 +49,10 @@ def study_kind(text: str, parts: StudyParts | None = None) -> StudyKind:
 
 
 def kind_of(study: StoredStudy) -> StudyKind:
-    """The kind of a study that is stored, with its parts."""
+    """Return the kind of a stored study, with its parts."""
     return study_kind(study.text, None if study.parts is None else StudyParts.from_json(study.parts))
 
 
 def known_kinds() -> frozenset[str]:
-    """The types of study that the server knows."""
+    """List the types of study that the server knows."""
     return frozenset(_KINDS)

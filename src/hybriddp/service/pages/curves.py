@@ -38,7 +38,7 @@ def place_range(curves: ErrorCurves) -> tuple[float, float]:
 
 
 def curves_figure(curves: ErrorCurves, rmse: float, *, x_label: str, y_label: str) -> str:
-    """The curves, and a dot where the plan is."""
+    """Draw the curves, and a dot for the plan."""
     low, high = axis_range(curves)
     first, last = place_range(curves)
 
@@ -70,7 +70,7 @@ def curves_figure(curves: ErrorCurves, rmse: float, *, x_label: str, y_label: st
 
 
 def swatch(name: str) -> str:
-    """A piece of an estimator's line, for tables."""
+    """Return a piece of an estimator's line, for tables."""
     ink, width, dashes = LINES[name]
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     line = f'<line x1="0" x2="28" y1="5" y2="5" stroke="{color(ink)}" stroke-width="{width:g}"{dashed}/>'

@@ -31,7 +31,10 @@ _NAMES = {
 
 
 def interval_blocks(estimate: "Estimate") -> list[str]:
-    """The drawing, and how to read it. All that it shows may be published: its numbers are the rounded ones."""
+    """Return the drawing, and how to read it.
+
+    Everything in it may be published, because its numbers are rounded.
+    """
     rows, step = published_rows(estimate), step_of(estimate)
     scale = _scale(rows)
     words = "Dots are answers, lines their 95 % intervals."
@@ -91,7 +94,10 @@ def _drawing(rows: Sequence[GroupRow], scale: tuple[float, float], step: Fractio
 
 
 def axis(low: float, high: float, base: int, x: Callable[[float], float]) -> str:
-    """The line below a drawing, with round numbers along it; ``x`` is where a number is."""
+    """Draw the line below a drawing, with round numbers along it.
+
+    ``x`` maps a number to its horizontal place.
+    """
     marks = "".join(
         f'<line x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{base}" y2="{base + 5}" stroke="{color("axis")}"/>'
         f'<text x="{x(at):.1f}" y="{base + 20}" text-anchor="{_anchor(x(at))}">{words}</text>'
@@ -112,5 +118,8 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def _anchor(place: float) -> str:
-    """Where a number stands at its tick, so that it stays inside of the drawing."""
+    """Return the text anchor of a number at its tick.
+
+    Numbers near the edges stay inside the drawing.
+    """
     return "start" if place < 2 * PAD else "end" if place > WIDTH - 2 * PAD else "middle"

@@ -15,7 +15,7 @@ __all__ = ["curator_items_page", "items_page"]
 
 
 def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
-    """The page for everybody: what may be published, and no more."""
+    """Return the page for everybody, which contains only what may be published."""
     people = f"{counted(found.n_trusted, 'trusted participant')} and {counted(found.n_local, 'local participant')}"
     cells = [share_cells(row) for row in found.top(LISTED)]
     blocks = [
@@ -30,7 +30,7 @@ def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
 
 
 def curator_items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
-    """The curator's page: also the weights, and how it came about."""
+    """Return the curator's page, with the weights and an explanation of the list."""
     rows = zip(found.top(LISTED), found.weight.tolist(), strict=False)
     cells = [[*share_cells(row), percent(weight, 3)] for row, weight in rows]
     headings = ("", "share", "95 % interval", "weight on trusted")

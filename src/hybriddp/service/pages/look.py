@@ -52,14 +52,17 @@ def server_page(
     style: str = "",
     head: str = "",
 ) -> str:
-    """A page for those who plan and run studies, with links between theirs; ``here`` is the one that it belongs to."""
+    """Return a page for planners and operators, with links between their pages.
+
+    ``here`` is the address of the link that the page belongs to.
+    """
     links = "".join(f'<a href="{path}"{_current(path, here)}>{words}</a>' for path, words in _LINKS)
     before = f'<header><nav aria-label="Pages">{links}</nav></header>\n'
     return render_page(title, sections, footer=footer, width=_WIDTH, style=_STYLE + style, head=head, before=before)
 
 
 def people_page(title: str, sections: Sequence[Section], *, footer: str, style: str = "", head: str = "") -> str:
-    """A page for those who take part: it leads nowhere that is not theirs."""
+    """Return a page for participants, which only links to pages for participants."""
     return render_page(title, sections, footer=footer, width=_WIDTH, style=_STYLE + style, head=head)
 
 
@@ -87,10 +90,10 @@ def not_ready(words: str, *, style: str = "") -> str:
 
 
 def hidden(name: str, value: str) -> str:
-    """A field of a form that nobody sees."""
+    """Return a hidden form field."""
     return f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
 
 
 def kept(text: str) -> str:
-    """A text whose percent signs stay with their numbers at the end of a line."""
+    """Keep the percent signs of a text with their numbers at the end of a line."""
     return re.sub("([0-9]) %", "\\1\N{NO-BREAK SPACE}%", text)

@@ -66,7 +66,7 @@ _NEEDED = ("name", "organization", "purpose", "contact", "closes_at", "epsilon")
 def new_study_page(
     texts: Mapping[str, str], *, kinds: Mapping[str, str], form_token: str, problems: Mapping[str, str]
 ) -> str:
-    """The form, with what was typed and what is wrong with it.
+    """Return the form, with the entered values and their problems.
 
     Parameters
     ----------

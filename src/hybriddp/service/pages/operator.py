@@ -46,7 +46,7 @@ _NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "relea
 
 
 def front_page() -> str:
-    """The page at the server's address, which says where everything is."""
+    """Return the page at the server's address, which links to everything else."""
     links = (
         ("/plan", "What a study would give, before anybody is asked"),
         ("/operator", "For the operator"),
@@ -58,7 +58,10 @@ def front_page() -> str:
 
 
 def login_page(*, failed: bool = False, leads_to: str = "") -> str:
-    """The page that asks for the admin key; ``leads_to`` is where the operator wanted to go."""
+    """Return the page with the form for the admin key.
+
+    ``leads_to`` is the page that the operator wanted to open.
+    """
     form = (
         f'<form method="post" action="/operator/login">{hidden("next", leads_to) if leads_to else ""}'
         "<p><label>Admin key "
@@ -71,12 +74,12 @@ def login_page(*, failed: bool = False, leads_to: str = "") -> str:
 
 
 def message_page(title: str, message: str) -> str:
-    """A page that says why something was not done, with a way back."""
+    """Return a page that explains why an action failed, with a way back."""
     return _page(title, [Section("", [*alerts([message]), _BACK])])
 
 
 def studies_page(studies: Sequence[Mapping[str, Any]], *, form_token: str, notice: str = "") -> str:
-    """The list of all studies.
+    """Return the list of all studies.
 
     Parameters
     ----------
@@ -194,7 +197,7 @@ def _row(study: Mapping[str, Any]) -> str:
 
 
 def _title(study: Mapping[str, Any]) -> str:
-    """What the study is about, as its text says it; its id if that says nothing."""
+    """Return the title of a study, or its id if its text has no title."""
     try:
         name = json.loads(study["text"])["name"]
     except (KeyError, TypeError, ValueError, RecursionError):
@@ -223,7 +226,10 @@ def _time(text: object) -> str:
 
 
 def _closing(study: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """When a study closes; of one that has, the latest time, since it may have been closed by hand."""
+    """Return the closing time of a study.
+
+    For a closed study it is the latest possible time, since the study may have been closed by hand.
+    """
     time = _time(study.get("closes_at"))
     if study["state"] == "withdrawn":
         return []
@@ -255,14 +261,14 @@ def _facts(study: Mapping[str, Any], budget: str) -> list[list[str]]:
 
 
 def _size(group: str, count: str, study: Mapping[str, Any]) -> str:
-    """How many are in a group; its script keeps that up to date."""
+    """Show the size of a group, which the page's script keeps up to date."""
     least = f"{study.get(f'min_{group}', 0):,}"
     where = " in a part for its answer" if study.get("parts") else " for a release"
     return f'<span id="count-{group}">{escape(count)}</span> (at least {least}{where})'
 
 
 def _live(study: Mapping[str, Any]) -> str:
-    """Where the script says what it does; without it, what to do instead."""
+    """Return the place for the script's status, with a hint if the script has not run."""
     words = "Counts are not live: this page's script has not run. Reload the page to see new counts."
     without = not_ready(words, style="hint")
     return (
@@ -283,7 +289,7 @@ def _expected(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[str]:
-    """What came out, and where it is."""
+    """Show the result of a study, with links to it."""
     if study["state"] != "released":
         return []
     blocks = []
@@ -308,7 +314,7 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
 
 
 def _means(estimate: Mapping[str, Any]) -> str:
-    """The means of the first parts of a result, in words."""
+    """Describe the means of the first parts of a result in words."""
     told = part_means(estimate)
     more = f"; {len(told) - _MOST_SHARES:,} more" if len(told) > _MOST_SHARES else ""
     return f"Result by {estimate['by']}, with 95 % intervals: {'; '.join(told[:_MOST_SHARES])}{more}"
@@ -327,7 +333,7 @@ def _told(study: Mapping[str, Any]) -> list[str]:
 
 
 def refused_rows(rejections: Mapping[str, int]) -> list[list[str]]:
-    """Why requests were refused: the reason, what it means, and how many."""
+    """List the reasons for refused requests, with their meanings and counts."""
     return sorted([reason, _meaning(reason), f"{n:,}"] for reason, n in rejections.items() if reason in REASONS)
 
 
@@ -343,14 +349,14 @@ def _refused(rejections: Mapping[str, int]) -> list[str]:
 
 
 def _meaning(reason: str) -> str:
-    """What a reason means to the operator."""
+    """Explain a reason to the operator."""
     if reason == "refused":
         return "Not possible: the study's state, the size of a group or the budget forbids it"
     return REASONS[reason].title
 
 
 def _verbatim(text: str) -> str:
-    """A long text without spaces, to be copied; it scrolls in a field of its own."""
+    """Show a long text without spaces in a scrolling field, for copying."""
     return f'<p><textarea readonly rows="6" aria-label="The text">{escape(text)}</textarea></p>'
 
 
@@ -362,7 +368,10 @@ def _hidden(form_token: str) -> str:
 
 
 def _buttons(study: Mapping[str, Any], form_token: str) -> str:
-    """The next step as a form; whoever takes one that cannot be undone says that they know."""
+    """Return the form for the next step.
+
+    A step that cannot be undone needs a confirmation.
+    """
     action = _NEXT.get(study["state"])
     if action is None:
         return ""

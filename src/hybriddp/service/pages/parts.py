@@ -30,7 +30,9 @@ _PUBLIC = "Which part somebody is in, and how many people each part has, is publ
 
 
 def parts_page(told: Mapping[str, Any], *, promise: str) -> str:
-    """The page for everybody, from what is published: a row for each part, and a figure.
+    """Return the page for everybody, with a row for each part and a figure.
+
+    The page is made from published numbers only.
 
     Parameters
     ----------
@@ -58,7 +60,10 @@ def parts_page(told: Mapping[str, Any], *, promise: str) -> str:
 def curator_parts_page(
     told: Mapping[str, Any], estimates: Sequence["Estimate"], *, title: str, warnings: Sequence[str]
 ) -> str:
-    """The curator's page: of each part also what the groups say alone and the weight; of few, how it came about."""
+    """Return the curator's page, with each group's own estimate and the weights.
+
+    If there are few parts, the page also contains an explanation of each estimate.
+    """
     rows = []
     for row, estimate in zip(part_rows(told), estimates, strict=False):  # those without an answer come last
         alone = ["" if mean is None else significant(mean) for mean in (estimate.trusted_mean, estimate.local_mean)]
@@ -69,7 +74,10 @@ def curator_parts_page(
 
 
 def part_rows(told: Mapping[str, Any]) -> list[list[str]]:
-    """A row for each part: its name, mean, interval and sizes; those without an answer come last."""
+    """Return a row for each part, with its name, mean, interval and sizes.
+
+    Parts without an answer come last.
+    """
     rows = []
     for part in told["parts"]:
         value, low, high = _numbers(part)
@@ -83,7 +91,7 @@ def part_rows(told: Mapping[str, Any]) -> list[list[str]]:
 
 
 def part_means(told: Mapping[str, Any]) -> list[str]:
-    """The mean of each part that has one, with its interval, in words."""
+    """Describe the mean of each part that has one, with its interval."""
     means = []
     for part in told["parts"]:
         value, low, high = _numbers(part)
@@ -92,7 +100,10 @@ def part_means(told: Mapping[str, Any]) -> list[str]:
 
 
 def live_parts(by: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    """The parts of a study that runs, for its operator: sizes, what they would give, and which are too small."""
+    """Show the parts of a running study to its operator.
+
+    The table contains the sizes, the expected errors and the parts that are too small.
+    """
     words = (
         "Minima hold in each part. When the study is released, parts below them are left out, by their sizes alone; "
         "nothing is spent on them."
@@ -106,7 +117,10 @@ def _assumes_alike(part: Mapping[str, Any]) -> bool:
 
 
 def _numbers(part: Mapping[str, Any]) -> list[str]:
-    """The mean and the ends of its interval, which are rounded already, with as many digits as the step has."""
+    """Format the mean and the ends of its interval.
+
+    The numbers are rounded already. They have as many digits as the rounding step.
+    """
     (row,) = part["rows"]
     step = Fraction(repr(float(row["step"])))
     return [number(float(row[name]), step) for name in ("value", "lower", "upper")]

@@ -51,7 +51,7 @@ figcaption { color: var(--muted); font-size: .9rem; }
 
 
 def plan_page(planned: Planned) -> str:
-    """The page of a plan, or of what is wrong with what was asked."""
+    """Return the page of a plan, or of the problems with the request."""
     request, made = planned.request, planned.plan
     lead = (
         "<p>How accurate would the mean of a number be, before anybody is asked? Some users trust you with their "
@@ -73,7 +73,7 @@ def plan_page(planned: Planned) -> str:
 
 
 def plan_labels(curves: ErrorCurves) -> dict[str, str]:
-    """The words around the curves."""
+    """Return the labels of the curves."""
     against = curves.against == OPT_INS
     x = "share of users who opt in" if against else "ε"
     return {
@@ -93,7 +93,7 @@ def option_rows(made: MeanPlan) -> Iterator[tuple[str, str, str, str, str]]:
 
 
 def plan_json(planned: Planned) -> dict[str, Any]:
-    """An answer for the page's script: words, rows and curves."""
+    """Return an answer for the page's script, with words, rows and curves."""
     made, curves = planned.plan, planned.curves
     if made is None or curves is None:
         return {"problems": dict(planned.problems)}
@@ -165,7 +165,7 @@ def _field(name: str, text: str, problem: str) -> str:
 
 
 def _table(made: MeanPlan) -> str:
-    """The table of estimators, each with a piece of its line."""
+    """Return the table of estimators, each with a piece of its line."""
     html = table(_HEADINGS, [row[1:] for row in option_rows(made)])
     for name, label, *_ in option_rows(made):
         strong = ' class="ours"' if name == OURS else ""

@@ -26,7 +26,7 @@ _ALIKE = "The intervals assume that those who trust are like those who do not."
 
 
 def quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str]) -> str:
-    """The page for everybody: what may be published, and no more."""
+    """Return the page for everybody, which contains only what may be published."""
     people = (
         f"{counted(estimate.n_trusted, 'trusted participant')} and {counted(estimate.n_local, 'local participant')}"
     )
@@ -40,7 +40,10 @@ def quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str])
 
 
 def curator_quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str]) -> str:
-    """The curator's page: also what each group says alone, the answer that assumes less, and how it came about."""
+    """Return the curator's page, with each group's own estimate and an explanation.
+
+    The page also contains the answer that assumes less.
+    """
     told = list(warnings)
     blocks = [*_head(estimate, told, groups_alone=True), *paragraphs(estimate.sentences())]
     sections, honest = [Section("", blocks)], estimate.if_groups_may_differ

@@ -21,9 +21,10 @@ def result_page(
     drawing: Sequence[str] = (),
     style: str = "",
 ) -> str:
-    """The page of a result; the answer's sentence begins with the title, which the heading has said already.
+    """Return the page of a result.
 
-    ``drawing`` are blocks that show it, with their ``style``.
+    The answer's sentence begins with the title, which is left out because it is the heading. ``drawing`` contains the
+    blocks that show the result, with their ``style``.
 
     Examples
     --------

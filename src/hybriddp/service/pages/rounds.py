@@ -33,7 +33,7 @@ Refused = Mapping[tuple[int, str], int]
 
 
 def rounds_sections(study: Mapping[str, Any], refused: Refused) -> list[Section]:
-    """The section of rounds; nothing in studies without any."""
+    """Return the section of rounds, or nothing for studies without rounds."""
     if study.get("kind") != "kmeans" or study["state"] == "withdrawn":
         return []
     rows = round_rows(study, refused)
@@ -92,7 +92,7 @@ def _by_itself(hours: float, *, at_end: bool) -> str:
 
 
 def round_length(hours: float) -> str:
-    """How long a round lasts, in the unit that people would use.
+    """Describe the length of a round in a convenient unit.
 
     Examples
     --------
@@ -115,7 +115,10 @@ def has_next_round(study: Mapping[str, Any]) -> bool:
 
 
 def close_label(study: Mapping[str, Any]) -> str:
-    """What closing a study means now: the end of enrollment, or of a round; empty if neither."""
+    """Describe what closing a study does in its current state.
+
+    Closing ends the enrollment or a round. The text is empty if it ends neither.
+    """
     return _CLOSE.get(study["state"], "") if study.get("kind") == "kmeans" else ""
 
 
@@ -123,7 +126,7 @@ _CLOSE = {"open": "Close enrollment", "asking": "End the round"}
 
 
 def hours_field(study: Mapping[str, Any]) -> str:
-    """The field in which the operator says how long the next round lasts."""
+    """Return the field for the length of the next round."""
     hours = study.get("round_hours") or 24
     value = int(hours) if float(hours).is_integer() else 24
     return (

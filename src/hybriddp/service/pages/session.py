@@ -40,7 +40,7 @@ class Sessions:
     hours: int = 12
 
     def start(self, now: float) -> str:
-        """The cookie of a new session."""
+        """Start a session and return its cookie."""
         content = f"{int(now) + 3600 * self.hours}.{secrets.token_hex(16)}"
         return f"{content}.{self._mac('session', content)}"
 
@@ -58,7 +58,7 @@ class Sessions:
         return int(cookie.partition(".")[0])
 
     def form_token(self, cookie: str) -> str:
-        """What the forms of this session carry in `FORM_FIELD`."""
+        """Return the text that this session's forms carry in `FORM_FIELD`."""
         return self._mac("form", cookie)
 
     def is_own_form(self, cookie: str, token: str) -> bool:

@@ -26,7 +26,7 @@ _BAR, _AXIS, _INK = color("both"), color("axis"), color("ink")
 
 
 def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
-    """The page for everybody: what may be published, and no more."""
+    """Return the page for everybody, which contains only what may be published."""
     people = f"{counted(found.n_trusted, 'trusted participant')} and {counted(found.n_local, 'local participant')}"
     rows = found.first(LISTED)
     blocks = [
@@ -43,7 +43,10 @@ def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
 
 
 def curator_shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
-    """The curator's page: also what each group says alone, the weights, and how it came about."""
+    """Return the curator's page, with each group's own shares and the weights.
+
+    The page also contains an explanation of the shares.
+    """
     blocks = [
         *alerts(warnings),
         *paragraphs([found.answer], style="answer"),

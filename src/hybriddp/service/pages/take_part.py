@@ -71,7 +71,7 @@ def take_part_page(
     problem: str = "",
     part: str = "",
 ) -> str:
-    """The page on which somebody takes part.
+    """Return the page on which people take part.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def take_part_page(
 
 
 def no_study_page(message: str) -> str:
-    """A page for whoever comes to a study that does not exist."""
+    """Return the page for the address of a study that does not exist."""
     return people_page("Take part", [Section("", alerts([message]))], footer=_FOOTER)
 
 
@@ -146,7 +146,7 @@ def _who(study: Mapping[str, Any], asked: Mapping[str, Any], part: str) -> list[
 
 
 def _counted_in(study: Mapping[str, Any], part: str) -> list[tuple[str, str]]:
-    """The part that somebody is counted in, and that it is public."""
+    """Name the part that the participant is counted in, which is public."""
     if not study.get("parts"):
         return []
     by = one_line(study["parts"]["by"])
@@ -183,13 +183,16 @@ def _ended(study: Mapping[str, Any]) -> list[str]:
 
 
 def _device(study: Mapping[str, Any], token: str) -> str:
-    """What the script needs to look after what the device keeps, where nothing is asked."""
+    """Return the data that the script needs to manage the device's own records.
+
+    This is for studies that do not ask anything now.
+    """
     who = _token(token) if _comes_back(study) else hidden("token", token)
     return f'<div id="take-part" {_data(study)}>{who}</div>{_sent()}'
 
 
 def _data(study: Mapping[str, Any]) -> str:
-    """What the script is told; it asks the server for the rest, and checks it."""
+    """Return the data for the script, which requests and checks the rest itself."""
     needs = "yes" if study["tokens"] else "no"
     return f'data-study="{study["id"]}" data-digest="{study["digest"]}" data-tokens="{needs}"'
 
@@ -268,7 +271,10 @@ def _option(study: Mapping[str, Any], choice: str) -> str:
 
 
 def _sent() -> str:
-    """Where the script shows what left the device, the receipt, and what can be done then."""
+    """Return the place where the script shows the sent data and the receipt.
+
+    The script also shows the possible next steps there.
+    """
     return (
         '<section id="sent" aria-label="What left your device" hidden></section>'
         '<section id="checked" aria-label="What this device has checked" hidden></section>'

@@ -30,7 +30,10 @@ def is_asking(study: Mapping[str, Any]) -> bool:
 
 
 def not_now(study: Mapping[str, Any], choice: str) -> str:
-    """Why somebody cannot choose this now, although others could or will; empty if they can."""
+    """Explain why the participant cannot make this choice now.
+
+    The text is empty if the choice is possible. Other participants could make the choice before, or can make it later.
+    """
     if study["kind"] != KIND:
         return ""
     if choice == "report":
@@ -39,7 +42,7 @@ def not_now(study: Mapping[str, Any], choice: str) -> str:
 
 
 def item_words(study: Mapping[str, Any]) -> list[str]:
-    """What becomes of an item, and the list, once there is one."""
+    """Explain how items are used, and show the list once it exists."""
     if not is_asking(study):
         return paragraphs(
             [

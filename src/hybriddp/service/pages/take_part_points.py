@@ -35,7 +35,7 @@ _ALL_ASKED = "All rounds of this study have ended, and nobody is asked any more.
 
 
 def point_question(lead: str, asked: Mapping[str, Any]) -> str:
-    """What is asked, in a sentence that begins with ``lead``."""
+    """Return the question as a sentence that begins with ``lead``."""
     count = len(asked["bounds"])
     numbers = f"{count:,} numbers" if count > 1 else "one number"
     return (
@@ -65,7 +65,7 @@ def _field(number: int, label: str, bounds: Sequence[float]) -> str:
 
 
 def choice_words(choice: str) -> tuple[str, str]:
-    """The label of a choice, and what it means."""
+    """Return the label of a choice and its explanation."""
     if choice == "report":
         return "No: randomize it on my device", (
             "Now your device only says that you take part. Your numbers stay on it, and it keeps them for later. The "
@@ -81,7 +81,10 @@ def choice_words(choice: str) -> tuple[str, str]:
 
 
 def round_words(study: Mapping[str, Any]) -> str:
-    """How often somebody who waits has to look; empty if nobody can say."""
+    """Explain how often local participants have to open the page.
+
+    The text is empty if the length of the rounds is unknown or the study is over.
+    """
     hours = study.get("round_hours")
     if hours is None or study["state"] in ("released", "withdrawn"):
         return ""
@@ -90,7 +93,7 @@ def round_words(study: Mapping[str, Any]) -> str:
 
 
 def state_words(study: Mapping[str, Any], otherwise: str) -> str:
-    """What to say of a study that takes nobody now."""
+    """Describe the state of a study that does not take contributions now."""
     steps = study.get("steps") or [{}]
     if study["state"] == "closed" and steps[0].get("state") == "released":
         return _ALL_ASKED

@@ -236,7 +236,7 @@ def forget_total(connection: Connection, study: int) -> None:
 
 
 def find(connection: Connection, study: int, who: bytes) -> StoredParticipant | None:
-    """What is stored of a person."""
+    """Return the stored row of a participant."""
     columns = ("trusted", "asserted", "day", "commitment", "part")
     query = select(*(participants.c[name] for name in columns)).where(
         (participants.c.study == study) & (participants.c.who == who)
@@ -246,13 +246,16 @@ def find(connection: Connection, study: int, who: bytes) -> StoredParticipant | 
 
 
 def tally(connection: Connection, study: int) -> dict[int, int]:
-    """How many reports have each code, or what else is counted of them, over all replicas."""
+    """Return the counts of reports by code, over all replicas.
+
+    Some kinds of study count something else than codes.
+    """
     query = select(tallies.c.code, func.sum(tallies.c.count)).where(tallies.c.study == study).group_by(tallies.c.code)
     return {code: int(count) for code, count in connection.execute(query)}
 
 
 def total(connection: Connection, study: int, digest: str, seal: TotalSeal, sums: StudySums = UNIT_SUMS) -> int:
-    """The sum of what all trusted users have added, over all replicas: not private."""
+    """Return the sum of all trusted contributions over all replicas, not private."""
     rows = _sealed(connection, study)
     return sums.merged(seal.open(sealed, digest, replica, count) for replica, count, sealed in rows)
 
@@ -263,7 +266,7 @@ def _sealed(connection: Connection, study: int) -> list[tuple[str, int, bytes]]:
 
 
 def sizes(connection: Connection, study: int) -> GroupSizes:
-    """How many contributions each group has."""
+    """Count the contributions of each group."""
     trusted = connection.execute(select(func.sum(totals.c.count)).where(totals.c.study == study)).scalar()
     reports = (tallies.c.study == study) & (tallies.c.code >= 0)  # see `sums`
     local = connection.execute(select(func.sum(tallies.c.count)).where(reports)).scalar()
@@ -271,7 +274,7 @@ def sizes(connection: Connection, study: int) -> GroupSizes:
 
 
 def part_sizes(connection: Connection, study: int, sums: PartSums) -> list[GroupSizes]:
-    """How many contributions each group has in each part."""
+    """Count the contributions of each group in each part."""
     mine, count = tallies.c.study == study, func.sum(tallies.c.count)
     part = tallies.c.code // sums.n_codes
     local = connection.execute(select(part, count).where(mine & (tallies.c.code >= 0)).group_by(part))
@@ -352,7 +355,7 @@ def _insert_sqlite(connection: Connection, rows: Sequence[NewContribution]) -> s
 
 
 def _insert_postgresql(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
-    """The same, by COPY into a table of this session."""
+    """Insert the rows of new people, by COPY into a table of this session."""
     if not rows:
         return set()
     with driver(connection) as raw, raw.cursor() as cursor:
@@ -365,7 +368,7 @@ def _insert_postgresql(connection: Connection, rows: Sequence[NewContribution]) 
 
 
 def _commitments(connection: Connection, keys: Sequence[tuple[int, bytes]]) -> dict[tuple[int, bytes], bytes | None]:
-    """The commitments of those who have taken part or withdrawn."""
+    """Return the commitments of participants who have taken part or withdrawn."""
     by_study: defaultdict[int, list[bytes]] = defaultdict(list)
     for study, who in keys:
         by_study[study].append(who)
@@ -422,7 +425,10 @@ def _change_sums(
 
 
 def _trusted_entries(one: NewContribution) -> tuple[int, ...]:
-    """The entries of the tally that somebody who trusts adds 1 to: the size of their part."""
+    """Return the entries of the tally that a trusted contribution adds 1 to.
+
+    These entries count the size of the participant's part.
+    """
     return () if one.part is None else (trusted_entry(one.part),)
 
 
@@ -435,7 +441,7 @@ def _upsert(
     added: str = "",
     set_to: tuple[str, ...] = (),
 ) -> Any:  # noqa: ANN401
-    """A statement that inserts a row, or changes the one that is there."""
+    """Return a statement that inserts a row or changes the existing one."""
     row = (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
     changed: dict[str, Any] = {name: row.excluded[name] for name in set_to}
     if added:

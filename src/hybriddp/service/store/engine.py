@@ -84,14 +84,17 @@ def _engine(database: str) -> Engine:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that changes nothing."""
+    """Open a connection that changes nothing."""
     with engine.connect() as connection:
         yield connection
 
 
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
-    """A connection that changes nothing and sees one state, whatever others commit meanwhile. SQLite's always do."""
+    """Open a connection that changes nothing and sees one state of the database.
+
+    Commits by others are not visible meanwhile. Connections to SQLite always have this property.
+    """
     with engine.connect() as connection:
         if is_postgresql(connection):
             connection.execution_options(isolation_level="REPEATABLE READ")
@@ -100,7 +103,10 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that commits at the end, or changes nothing. On SQLite it keeps all other writers out."""
+    """Open a transaction that commits at the end, or changes nothing.
+
+    On SQLite it keeps all other writers out.
+    """
     with engine.connect() as connection:
         writer = connection.execution_options(writes=True)
         with writer.begin():
@@ -114,7 +120,10 @@ def is_postgresql(connection: Connection) -> bool:
 
 @contextmanager
 def driver(connection: Connection) -> Iterator[Any]:
-    """The driver's own connection, for what SQLAlchemy cannot say; its errors as SQLAlchemy's, as everywhere else."""
+    """Yield the driver's own connection, for operations that SQLAlchemy lacks.
+
+    The driver's errors are raised as SQLAlchemy's errors, as everywhere else.
+    """
     known: Any = connection.dialect.dbapi
     try:
         yield connection.connection.dbapi_connection

@@ -45,11 +45,11 @@ class ItemSums:
     full: ClassVar[str] = FULL
 
     def entries(self, code: int) -> tuple[int, ...]:
-        """The code itself."""
+        """Return the code itself."""
         return (code,)
 
     def change(self, total: int, integers: Iterable[int], sign: int) -> int:
-        """A total after people have come, or gone."""
+        """Return a total after items have been added or removed."""
         counts = self.counts(total)
         for integer, times in Counter(integers).items():
             item = text_of(integer)
@@ -59,14 +59,14 @@ class ItemSums:
         return self._packed(counts)
 
     def merged(self, totals: Iterable[int]) -> int:
-        """The total of all replicas."""
+        """Return the total of all replicas."""
         counts: Counter[str] = Counter()
         for total in totals:
             counts.update(self.counts(total))
         return self._packed(counts)
 
     def counts(self, total: int) -> dict[str, int]:
-        """How many people have each item."""
+        """Count the people with each item."""
         packed = total.to_bytes((total.bit_length() + 7) // 8)[1:]
         return msgpack.decode(packed, type=dict[str, int]) if packed else {}
 

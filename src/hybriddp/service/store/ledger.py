@@ -50,7 +50,7 @@ ledger_events = Table(
 
 
 def ledger_names(connection: Connection) -> list[str]:
-    """The names of all ledgers."""
+    """Return the names of all ledgers."""
     return list(connection.scalars(select(ledgers.c.name)))
 
 
@@ -100,7 +100,7 @@ class DatabaseLedgerStore:
         return True
 
     def read(self, known: Position | None = None) -> LedgerContents | None:
-        """What was added since ``known``; None if there is no ledger yet."""
+        """Read the additions since ``known``, or return None if there is no ledger yet."""
         row = self._row(locked=False)
         return None if row is None else self._read(row, known)
 
@@ -137,7 +137,10 @@ class DatabaseLedgerStore:
         return parse_lines(added, name, known)
 
     def _lines(self, row: _Row, start: int) -> bytes:
-        """The lines from one on, as they would stand in a file; line 0 is the header."""
+        """Return the lines from *start* on, as in a ledger file.
+
+        Line 0 is the header.
+        """
         lines = select(ledger_events.c.line).where(ledger_events.c.ledger == row.id, ledger_events.c.number >= start)
         found = self._connection.scalars(lines.order_by(ledger_events.c.number)).all()
         return "".join(f"{line}\n" for line in ([] if start else [row.header]) + list(found)).encode()

@@ -20,12 +20,12 @@ _DIGIT = 9  # bytes: the units of more people than there are
 
 
 def in_part(integer: int, part: int) -> int:
-    """What somebody in a part adds, from what they contribute: a code, or units."""
+    """Combine a contribution, a code or units, with the number of its part."""
     return part * _SPAN + integer
 
 
 def trusted_entry(part: int) -> int:
-    """The entry of the tally that counts the trusted people of a part."""
+    """Return the entry of the tally that counts the trusted people of a part."""
     return -1 - part
 
 
@@ -61,12 +61,12 @@ class PartSums(AddingSums):
         return _DIGIT * self.n_parts + 1
 
     def entries(self, code: int) -> tuple[int, ...]:
-        """The code among those of its part."""
+        """Return the entry of the code among the codes of its part."""
         part, own = divmod(code, _SPAN)
         return (part * self.n_codes + own,)
 
     def addend(self, integers: Iterable[int]) -> int:
-        """The sums of units, as digits of one integer."""
+        """Return the sums of units, as digits of one integer."""
         sums = [0] * self.n_parts
         for integer in integers:
             part, units = divmod(integer, _SPAN)
@@ -74,7 +74,10 @@ class PartSums(AddingSums):
         return int.from_bytes(b"".join(units.to_bytes(_DIGIT, "little") for units in sums), "little")
 
     def split(self, total: int, tally: Mapping[int, int]) -> list[SumsOfPart]:
-        """What each part has added; `DataError` if these cannot be the sums of so many parts."""
+        """Split a total and a tally into the sums of each part.
+
+        Raise `DataError` if the total does not fit the number of parts.
+        """
         tallies: list[dict[int, int]] = [{} for _ in range(self.n_parts)]
         for entry, count in tally.items():
             if 0 <= entry < self.n_parts * self.n_codes:

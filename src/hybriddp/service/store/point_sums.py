@@ -59,11 +59,11 @@ class PointSums:
         return COORDINATE_BYTES * self.n_dimensions
 
     def entries(self, code: int) -> tuple[int, ...]:
-        """The code itself: 0, for somebody who has enrolled."""
+        """Return the code itself, which is 0 for a participant who has enrolled."""
         return (code,)
 
     def change(self, total: int, integers: Iterable[int], sign: int) -> int:
-        """A total after people have come, or gone."""
+        """Return a total after points have been added or removed."""
         records = self._records(total)
         for integer in integers:
             record = integer.to_bytes(1 + self._record)[1:]
@@ -77,7 +77,7 @@ class PointSums:
         return self._packed(records)
 
     def merged(self, totals: Iterable[int]) -> int:
-        """The total of all replicas."""
+        """Return the total of all replicas."""
         return self._packed(sorted(record for total in totals for record in self._records(total)))
 
     def units(self, total: int) -> list[tuple[int, ...]]:

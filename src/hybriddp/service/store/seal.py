@@ -34,16 +34,20 @@ class TotalSeal:
         self._cipher = lru_cache(maxsize=1024)(lambda digest, replica: AESGCM(key(digest, replica)))
 
     def close(self, total: int, digest: str, replica: str, count: int, *, total_bytes: int = 16) -> bytes:
-        """A total as bytes that say nothing about it without the key, but for how many bytes it was written with.
+        """Encrypt a total.
 
-        That of a single replica may be negative, where another one took what was withdrawn.
+        Without the key, the bytes reveal only ``total_bytes``, the size that the total was written with. The total of a
+        single replica may be negative, if withdrawn contributions were added by another replica.
         """
         nonce = os.urandom(_NONCE)
         plain = total.to_bytes(total_bytes, "big", signed=True)
         return nonce + self._cipher(digest, replica).encrypt(nonce, plain, _context(digest, replica, count))
 
     def open(self, sealed: bytes, digest: str, replica: str, count: int) -> int:
-        """The total; `DataError` if it was sealed with another key, or is not that of this row."""
+        """Decrypt a total.
+
+        Raise `DataError` if it was sealed with another key or belongs to another row.
+        """
         sealed = bytes(sealed)
         try:
             plain = self._cipher(digest, replica).decrypt(
@@ -58,7 +62,7 @@ class TotalSeal:
 
     @staticmethod
     def total_bytes(sealed: bytes) -> int:
-        """How many bytes a sealed total was written with."""
+        """Return the number of bytes that a sealed total was written with."""
         return len(sealed) - _NONCE - _TAG
 
 

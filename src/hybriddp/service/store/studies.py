@@ -55,7 +55,10 @@ class StoredStudy:
     release_at_end: bool = False
 
     def state_at(self, now: int) -> str:
-        """The state, closed from the closing time on even if nobody has written that down yet."""
+        """Return the state at a time.
+
+        The study counts as closed from the closing time on, even if this has not been stored yet.
+        """
         return CLOSED if self.state in TAKING and now >= self.closes_at else self.state
 
 
@@ -89,7 +92,10 @@ def insert_study(connection: Connection, fields: dict[str, Any], step_names: tup
 
 
 def study(connection: Connection, study_id: str, *, lock: bool = False) -> StoredStudy | None:
-    """The study with this id; with ``lock`` nothing else changes or adds to it before the transaction ends."""
+    """Return the study with this id.
+
+    With ``lock``, nothing else changes it or adds to it before the transaction ends.
+    """
     query = select(studies).where(studies.c.id == study_id)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     return None if row is None else _study(row)
@@ -101,7 +107,7 @@ def all_studies(connection: Connection) -> list[StoredStudy]:
 
 
 def timed_studies(connection: Connection) -> list[StoredStudy]:
-    """The studies whose rounds follow each other by themselves and that have not ended, the oldest first."""
+    """Return the unfinished studies whose rounds advance by themselves, oldest first."""
     running = studies.c.round_seconds.is_not(None) & studies.c.state.in_((*TAKING, CLOSED))
     return [_study(row) for row in connection.execute(select(studies).where(running).order_by(studies.c.number))]
 
@@ -118,7 +124,9 @@ def begin_round(connection: Connection, number: int, round_number: int, closes_a
 
 
 def stage(state: str, round_number: int) -> str:
-    """What a contribution is taken in: the state and, where that is a round, its number too.
+    """Return the stage in which a contribution is taken.
+
+    It is the state and, if the state is a round, also the number of the round.
 
     Examples
     --------
@@ -143,7 +151,7 @@ def erase(connection: Connection, number: int) -> None:
 
 
 def study_steps(connection: Connection, number: int) -> list[StoredStep]:
-    """The steps of a study's life, in order."""
+    """Return the steps of a study's life, in order."""
     columns = (steps.c.number, steps.c.name, steps.c.result, steps.c.page, steps.c.curator_page)
     rows = connection.execute(select(*columns).where(steps.c.study == number).order_by(steps.c.number))
     return [StoredStep(number, name, *map(_bytes, kept)) for number, name, *kept in rows]
@@ -161,7 +169,7 @@ def store_result(
 
 
 def credential(connection: Connection, name: str, key_hash: str) -> str:
-    """The hash that is stored under a name; this one, if there was none."""
+    """Return the hash stored under a name, after storing this one if the name is new."""
     _insert_credential(connection, name, key_hash)
     return str(connection.execute(select(credentials.c.key_hash).where(credentials.c.name == name)).scalar_one())
 
@@ -183,13 +191,13 @@ def forget_credential(connection: Connection, name: str) -> bool:
 
 
 def relay_name(connection: Connection, key_hash: str) -> str | None:
-    """The relay whose key has this hash."""
+    """Return the name of the relay whose key has this hash."""
     name = connection.execute(_RELAY_NAME, {"key_hash": key_hash}).scalar()
     return None if name is None else str(name).removeprefix(_RELAY)
 
 
 def relay_names(connection: Connection) -> list[str]:
-    """The names of all relays, in order."""
+    """Return the names of all relays, in order."""
     names = connection.scalars(select(credentials.c.name).where(credentials.c.name.startswith(_RELAY)))
     return sorted(name.removeprefix(_RELAY) for name in names)
 

@@ -39,13 +39,16 @@ class StudySums(Protocol):
         """What is said if there is no room left."""
 
     def entries(self, code: int) -> tuple[int, ...]:
-        """The entries of the tally that a report adds 1 to."""
+        """Return the entries of the tally that a report adds 1 to."""
 
     def change(self, total: int, integers: Iterable[int], sign: int) -> int:
-        """A total after trusted contributions have been added, or taken away if the sign is -1."""
+        """Return a total after trusted contributions have been added or removed.
+
+        They are removed if the sign is -1.
+        """
 
     def merged(self, totals: Iterable[int]) -> int:
-        """The total of all replicas, from that of each."""
+        """Return the total of all replicas, from each replica's total."""
 
 
 class AddingSums(ABC):
@@ -57,14 +60,17 @@ class AddingSums(ABC):
 
     @abstractmethod
     def addend(self, integers: Iterable[int]) -> int:
-        """What trusted contributions add to the total, all together."""
+        """Return the joint contribution of trusted users to the total."""
 
     def change(self, total: int, integers: Iterable[int], sign: int) -> int:
-        """A total after trusted contributions have been added, or taken away if the sign is -1."""
+        """Return a total after trusted contributions have been added or removed.
+
+        They are removed if the sign is -1.
+        """
         return total + sign * self.addend(integers)
 
     def merged(self, totals: Iterable[int]) -> int:
-        """The total of all replicas, from that of each."""
+        """Return the total of all replicas, from each replica's total."""
         return sum(totals)
 
 
@@ -81,11 +87,11 @@ class UnitSums(AddingSums):
     total_bytes: ClassVar[int] = 16
 
     def entries(self, code: int) -> tuple[int, ...]:
-        """The code itself."""
+        """Return the code itself."""
         return (code,)
 
     def addend(self, integers: Iterable[int]) -> int:
-        """The sum of units."""
+        """Return the sum of units."""
         return sum(integers)
 
 
@@ -121,14 +127,14 @@ class CategorySums(AddingSums):
         return _DIGIT * self.n_categories + 1
 
     def entries(self, code: int) -> tuple[int, ...]:
-        """The code, or the report and each of its bits that is set."""
+        """Return the code, or the report and each of its bits that is set."""
         if not self.n_bits:
             return (code,)
         return (0, *(self.bit(i) for i in range(self.n_bits) if code >> i & 1))
 
     @staticmethod
     def bit(i: int) -> int:
-        """The entry that counts bit *i*."""
+        """Return the entry that counts bit *i*."""
         return -1 - i
 
     def addend(self, integers: Iterable[int]) -> int:
@@ -139,7 +145,7 @@ class CategorySums(AddingSums):
         return int.from_bytes(digits, "little")
 
     def counts(self, total: int) -> tuple[int, ...]:
-        """How many people have each category: the digits of a total."""
+        """Count the people in each category, from the digits of a total."""
         if not 0 <= total < 1 << 8 * _DIGIT * self.n_categories:
             raise DataError("The counts of the trusted group are not those of this study. Nothing was released.")
         digits = total.to_bytes(_DIGIT * self.n_categories, "little")
