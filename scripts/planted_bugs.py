@@ -729,7 +729,7 @@ BUGS = (
     Bug(
         "js: e^ε is rounded up",
         "term = (term * numerator) / (denominator * k)",
-        "term = (term * numerator) / (denominator * k) + BigInt(term > 2n)",
+        "term = (term * numerator) / (denominator * k) + (term >> 20n)",
         JAVASCRIPT,
     ),
     Bug(
