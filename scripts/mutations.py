@@ -150,7 +150,8 @@ def _first_failure_in_python(tests: Sequence[str], left_out: Sequence[str], tree
     without = [word for test in left_out for word in ("--deselect", test)]
     done = _run([sys.executable, "-m", "pytest", *how, *tests, *without], tree, environment)
     output = done.stdout.strip() or done.stderr
-    failed = re.search(r"^(?:FAILED|ERROR) ((?:docs|src|tests)/.+?)(?: - .*)?$", output, re.MULTILINE)  # no line of a log
+    # Logs have lines that begin with ERROR, too.
+    failed = re.search(r"^(?:FAILED|ERROR) ((?:docs|src|tests)/.+?)(?: - .*)?$", output, re.MULTILINE)
     if failed is not None:
         return Failure(failed[1], failed[1].partition("[")[0])
     if not re.search(r"^\d+ passed", output.splitlines()[-1] if output else ""):

@@ -63,6 +63,20 @@ def test_one_person_who_trusts_does_not_stop_a_study_that_the_local_group_answer
     assert words in server.http.get("/studies/one-trusts/result.html").text
 
 
+def test_groups_that_are_smaller_than_the_operator_asks_for_are_not_released(kept_server: Running) -> None:
+    server, study = kept_server, named("few")
+    server.create(study, "few", min_trusted=5, min_local=2)
+    for i in range(4):  # enough for the study itself
+        assert server.trust(study, f"t{i}", 60.0, study_id="few").status_code == 201
+        assert server.report(study, f"l{i}", 100 + i, study_id="few").status_code == 201
+    server.move("close", "few")
+    for _ in range(2):
+        refused = server.move("release", "few")
+        assert (refused.status_code, refused.json()["reason"]) == (409, "refused")
+    assert server.http.get("/studies/few").json()["state"] == "closed"
+    assert server.http.get("/studies/few/result").status_code == 404
+
+
 def test_withdrawing_a_study_deletes_everything_but_its_ledger(kept_server: Running) -> None:
     server, study = kept_server, named("withdrawn")
     server.create(study, "withdrawn")
